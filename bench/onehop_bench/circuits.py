@@ -26,7 +26,7 @@ from onehop.cli.screen import Table, coloured
 from onehop.error import Error
 from onehop.quantum.profile import peak_flops
 from onehop.quantum.state import State
-from onehop.text import number
+from onehop.text import number, seconds_text
 from onehop_bench.bars import save_circuit_plot
 from onehop_bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop_bench.flops import least_flops
@@ -44,7 +44,7 @@ from onehop_bench.simulators import (
     peers_option,
     seconds_column,
 )
-from onehop_bench.table import Columns, duration, table_of
+from onehop_bench.table import Columns, table_of
 
 _TRIAL_QUBITS = 20  # the most qubits of a circuit with which a peer's settings are tried
 _TYPES = {"double": "f64", "single": "f32"}
@@ -250,7 +250,7 @@ def make_circuit_peer_table(result: Bench) -> Table | None:
 
     def time_of(name: str) -> Callable[[Row], str]:
         def cell(row: Row) -> str:
-            text = duration(row.peers.get(name))
+            text = seconds_text(row.peers.get(name), 3)
             return coloured(f"{text}, wrong", "red") if name in row.wrong else text
 
         return cell

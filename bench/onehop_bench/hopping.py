@@ -14,6 +14,7 @@ import numpy as np
 
 from onehop.lattice import Geometry
 from onehop.options import option
+from onehop.text import rate_text, seconds_text
 from onehop_bench import native
 from onehop_bench.bars import save_rate_plot
 from onehop_bench.measure import Benchmark, Run, run
@@ -63,18 +64,19 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     us = {candidate.name: candidate.us for candidate in samples}
     ours = samples[0].us
     limit = next(candidate.us for candidate in samples if candidate.role == "speed_of_light")
-    text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, {np.median(ours):.1f} µs, "
+    text = f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank, "
+    text += f"{seconds_text(np.median(ours) * 1e-6, 3)}, "
     rate = size / np.median(limit) / 1e3
-    text += f"{100 * np.median(limit / ours):.0f} % of the roofline at {rate:.1f} GB/s"
+    text += f"{100 * np.median(limit / ours):.0f} % of the roofline at {rate_text(rate * 1e9, digits=3)}"
     if (reading := us.get("reading as many bytes from memory")) is not None:
         rate = size / np.median(reading) / 1e3
-        text += f", {100 * np.median(reading / ours):.0f} % of memory's {rate:.1f} GB/s"
+        text += f", {100 * np.median(reading / ours):.0f} % of memory's {rate_text(rate * 1e9, digits=3)}"
     text += f"; scalar code takes {np.median(us['scalar code'] / ours):.1f} times as long"
     clocks = {name.removesuffix(_FACES): np.median(us[name]) for name in us if name.endswith(_FACES)}
     if clocks:
         alone = next(us[name] for name in us if name in _WITHOUT_FACES)
-        text += f"; faces, by clocks: {clocks['onehop']:.1f} µs"
-        text += f" (MPI {clocks[_BY_MPI]:.1f} µs)" if _BY_MPI in clocks else ""
+        text += f"; faces, by clocks: {seconds_text(clocks['onehop'] * 1e-6, 3)}"
+        text += f" (MPI {seconds_text(clocks[_BY_MPI] * 1e-6, 3)})" if _BY_MPI in clocks else ""
         text += f"; {np.median(ours / alone):.2f} of the time without faces"
         text += f", {np.median(ours / us[_BY_MPI]):.2f} of MPI's" if _BY_MPI in clocks else ""
     return text
@@ -119,7 +121,9 @@ def _improvements(on: Run, block: Block, precision: str) -> Row:
     alone = [one for one in samples if one.role != "speed_of_light" and not one.name.endswith(_FACES)]
     for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
         faster = "" if none is None else f", {np.median(none / one.us):.2f} times none"
-        on.result.notes.append(f"{one.name}: {flops / np.median(one.us) / 1e3:.2f} GFLOP/s a rank{faster}")
+        on.result.notes.append(
+            f"{one.name}: {rate_text(flops / np.median(one.us) * 1e6, 'FLOP/s', 3)} a rank{faster}"
+        )
     return make_row(f"{block} a rank, {precision}", round(size), on.group.size, samples, flop=flops)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onehop.error import BadInput
+from onehop.text import rate_text
 from onehop_bench import native
 from onehop_bench.bars import save_rate_plot
 from onehop_bench.hopping import BLOCKS, cache_blocks
@@ -64,9 +65,9 @@ def bench_smearing(options: Smearing) -> None:
             case = f"{kind}, {block} a rank, {precision}"
             ours, scalar, limit = (candidate.us for candidate in samples)
             on.result.notes.append(
-                f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank by MILC's count, "
+                f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank by MILC's count, "
                 f"{np.median(scalar / ours):.1f} times the scalar code; "
-                f"memory moves {size / np.median(limit) / 1e3:.1f} GB/s"
+                f"memory moves {rate_text(size / np.median(limit) * 1e6, digits=3)}"
             )
             yield make_row(case, round(size), on.group.size, samples, flop=flops)
 

@@ -19,7 +19,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks_beside_mpi
 from onehop.launch.interpreter import python_module
-from onehop.text import counted
+from onehop.text import counted, rate_text
 from onehop_bench import native
 from onehop_bench.hosts import Unavailable, emulated_hosts, launch_on_hosts
 from onehop_bench.hosts.launch import DESCRIPTION
@@ -141,11 +141,12 @@ def _note_machine(result: Bench, group: Group) -> None:
     memory = native.Bandwidth(group, (1 << 30) // group.size, 0)
     rate = max(memory.measure(1) for _ in range(3))
     peaks = ", ".join(
-        f"{_core.peak_gflops(name == 'single'):.0f} GFLOP/s {name}" for name in ("single", "double")
+        f"{rate_text(_core.peak_gflops(name == 'single') * 1e9, 'FLOP/s', 3)} {name}"
+        for name in ("single", "double")
     )
     result.host["memory_gb_s"] = rate
     result.notes += [
-        f"memory, measured: {rate:.1f} GB/s a rank, of {group.size} that read 1 GiB at once",
+        f"memory, measured: {rate_text(rate * 1e9, digits=3)} a rank, of {group.size} that read 1 GiB at once",
         f"peak of one thread, measured: {peaks}",
     ]
 

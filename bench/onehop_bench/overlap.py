@@ -23,7 +23,7 @@ from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.options import option
-from onehop.text import bytes_text, counted, number
+from onehop.text import bytes_text, counted, number, seconds_text
 from onehop_bench.measure import Benchmark, Run, run
 from onehop_bench.options import PlotOptions, RanksBenchOptions, Size, seconds_option
 from onehop_bench.result import Bench, Row, Samples, make_row
@@ -197,7 +197,8 @@ def _draw(axes: Any, row: Row) -> None:
     axes.set_yticks([0.0, 1.0], ["main thread\ncomputes", "all-reduces"], fontsize=8)
     axes.set_ylim(-0.4, 1.4)
     axes.set_title(
-        f"{row.case.rsplit(', ', 1)[0]}: {row.ours_us / 1e3:.1f} ms, {row.computing_share:.0%} of the computing",
+        f"{row.case.rsplit(', ', 1)[0]}: {seconds_text(row.ours_us * 1e-6, 3)}, "
+        f"{row.computing_share:.0%} of the computing",
         fontsize=9,
     )
 

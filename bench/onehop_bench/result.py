@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onehop._core import __version__
+from onehop.text import rate_text, seconds_text
 
 
 @dataclass(frozen=True)
@@ -90,10 +91,12 @@ def machine_text(host: dict[str, Any]) -> str:
     parts = [host["cpu"], host["mpi"]]
     if "flag_us" in host:
         low, high = min(host["flag_us"]), max(host["flag_us"])
-        spread = f"{low:.2g} µs" if high < 1.25 * low else f"{low:.2g} to {high:.2g} µs"
+        spread = " to ".join(
+            seconds_text(us * 1e-6, 2) for us in ([low] if high < 1.25 * low else [low, high])
+        )
         parts.append(f"a flag takes {spread}")
     if "memory_gb_s" in host:
-        parts.append(f"memory {host['memory_gb_s']:.3g} GB/s a rank")
+        parts.append(f"memory {rate_text(host['memory_gb_s'] * 1e9, digits=3)} a rank")
     return "; ".join(part for part in parts if part)
 
 

@@ -14,13 +14,13 @@ from onehop.cli.common import progress
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.options import LARGEST_INT, option
-from onehop.text import bytes_text
+from onehop.text import bytes_text, seconds_text
 from onehop_bench import native
 from onehop_bench.measure import show
 from onehop_bench.options import BenchOptions, names_option, numbers_option
 from onehop_bench.reference_simulators import WorkerSimulator, find_simulators
 from onehop_bench.result import Bench, Row
-from onehop_bench.table import Columns, dict_columns, duration, table_of
+from onehop_bench.table import Columns, dict_columns, table_of
 
 AMPLITUDE_BYTES = {"double": 16, "single": 8}
 # The largest difference of two simulators' answers, relative to the size of the answer.
@@ -250,12 +250,13 @@ def refuse_wrong(what: str, result: Bench) -> None:
 
 def seconds_column(key: str, digits: int = 3) -> Callable[[Row], str]:
     """The cells of a column of durations."""
-    return lambda row: duration(row[key], digits)
+    return lambda row: seconds_text(row[key], digits)
 
 
 def peer_table(result: Bench, caption: str, columns: Mapping[str, Any]) -> Any:
     """A table with a line for each row, which ends with the time of each peer and the speedup over the best."""
     machine = f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}"
     caption = f"{machine}\n{caption}\nspeedup: the best peer's time over onehop's"
-    all_columns: Columns = {**columns, **dict_columns(result.rows, "peers", duration), "speedup": "speedup"}
+    peers = dict_columns(result.rows, "peers", lambda seconds: seconds_text(seconds, 3))
+    all_columns: Columns = {**columns, **peers, "speedup": "speedup"}
     return table_of(result.rows, f"onehop bench {result.bench}", caption, all_columns)

@@ -14,7 +14,7 @@ from onehop import _core
 from onehop.lattice import Gauge, Staggered, StaggeredSolve, Wilson, smearing
 from onehop.lattice.phases import with_staggered_phases
 from onehop.options import option
-from onehop.text import counted
+from onehop.text import counted, rate_text, seconds_text
 from onehop_bench import native
 from onehop_bench.bars import save_solver_plot
 from onehop_bench.hopping import BLOCKS
@@ -229,14 +229,16 @@ class _Block:
         if "masses" in case:
             flop = self.sites * found.iterations * (_MILC_FLOP[0] + _MILC_FLOP[1] * len(_MASSES))
             how = " (counted as MILC does)"
-        text = f"{case}: {np.median(ours) / 1e3:.1f} ms, {flop / np.median(ours) / 1e3:.1f} GFLOP/s a rank{how}, "
+        text = f"{case}: {seconds_text(np.median(ours) * 1e-6, 3)}, "
+        text += f"{rate_text(flop / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank{how}, "
         share = 100 * np.median(limit.us / ours)
-        text += f"{share:.0f} % of the roofline at {np.median(rates):.1f} GB/s a rank"
-        text += f"; faces and sums, by clocks: {candidates[0].communication_ms:.2f} ms"
+        text += f"{share:.0f} % of the roofline at {rate_text(np.median(rates) * 1e9, digits=3)} a rank"
+        text += f"; faces and sums, by clocks: {seconds_text(candidates[0].communication_ms * 1e-3, 3)}"
         for candidate in candidates[1:]:
             times = np.median(candidate.samples.us / ours)
             if candidate.role == "peer":
-                text += f" (MPI {candidate.communication_ms:.2f} ms); MPI takes {times:.2f} times as long"
+                text += f" (MPI {seconds_text(candidate.communication_ms * 1e-3, 3)})"
+                text += f"; MPI takes {times:.2f} times as long"
             else:
                 text += f"; scalar code takes {times:.2f} times as long"
         self.on.result.notes.append(text)
@@ -274,9 +276,9 @@ def _of_whole(case: str, candidate: _Candidate, double: _Candidate) -> str:
     taken = np.median(candidate.seconds)
     ratio = np.median(np.array(double.seconds) / np.array(candidate.seconds))
     return (
-        f"{case}: {counted(found.iterations, 'iteration')} in {1e3 * taken:.1f} ms, "
-        f"{candidate.communication_ms:.1f} ms of them in faces and sums, "
-        f"{found.flops / taken * 1e-9:.1f} GFLOP/s and {found.bytes / taken * 1e-9:.1f} GB/s a rank, "
+        f"{case}: {counted(found.iterations, 'iteration')} in {seconds_text(taken, 3)}, "
+        f"{seconds_text(candidate.communication_ms * 1e-3, 3)} of them in faces and sums, "
+        f"{rate_text(found.flops / taken, 'FLOP/s', 3)} and {rate_text(found.bytes / taken, digits=3)} a rank, "
         f"residual {found.true_residual:.1e}{'' if found.converged else ' (not converged)'}, "
         f"{ratio:.2f} times as fast as all in double"
     )

@@ -6,23 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onehop.cli.screen import Column, Table, coloured
-from onehop.text import bytes_text, counted, number
+from onehop.text import bytes_text, count_text, counted, number
 from onehop_bench.result import Bench, Row
 
 Columns = Mapping[str, "str | Callable[[Any], str]"]
 """The heading of each column, and the key of its values or a function that makes a cell from a row."""
 
 RATIO = "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
-
-
-def duration(seconds: float | None, digits: int = 3) -> str:
-    """The duration with `digits` digits and a unit; a dash for None."""
-    if seconds is None:
-        return "-"
-    for factor, unit in ((1, "s"), (1e3, "ms")):
-        if seconds * factor >= 0.9995:
-            return f"{number(seconds * factor, digits)} {unit}"
-    return f"{number(seconds * 1e6, digits)} µs"
 
 
 def coloured_ratio(ratio: float | None) -> str:
@@ -53,9 +43,9 @@ def machine_caption(host: Mapping[str, Any]) -> str:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, (str, int)):
-        return str(value)
-    return number(value)
+    if isinstance(value, str):
+        return value
+    return count_text(value) if isinstance(value, int) else number(value)
 
 
 def table_of(rows: Sequence[Row], title: str, caption: str | None, columns: Columns) -> Table:
@@ -85,7 +75,7 @@ def make_table(result: Bench) -> Table:
     sizes = any(row.case != bytes_text(row.bytes, exact=True) for row in rows if row.bytes)
     columns: Columns = {
         "case": "case",
-        **({"bytes": "bytes"} if sizes else {}),
+        **({"bytes": lambda row: bytes_text(row.bytes)} if sizes else {}),
         **time_columns("µs"),
         "GB/s": lambda row: f"{row.gigabytes_per_second:.2f}",
         **({**BEST_PEER, **RATIO_COLUMN} if peers else {}),
@@ -99,7 +89,7 @@ def make_rounding_table(result: Bench) -> Table | None:
     rows = [row for row in result.rows if "raw_us" in row]
     columns: Columns = {
         "case": "case",
-        "bytes": "bytes",
+        "bytes": lambda row: bytes_text(row.bytes),
         "of raw": lambda row: number(row.bytes / row.raw_bytes if row.raw_bytes else None),
         "µs": "ours_us",
         "raw µs": "raw_us",

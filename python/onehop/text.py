@@ -13,10 +13,21 @@ def bytes_text(number: float, *, exact: bool = False) -> str:
     With `exact`, in the largest unit of which it is a multiple: "1536 KiB".
     """
     unit = 0
-    while number >= 1024 and unit + 1 < len(_UNITS) and not (exact and number % 1024):
+    while number >= 1023.5 and unit + 1 < len(_UNITS) and not (exact and number % 1024):
         number /= 1024
         unit += 1
-    return f"{number:.{17 if exact else 4}g} {_UNITS[unit]}"
+    return f"{number:.17g} {_UNITS[unit]}" if exact else f"{digits_text(number)} {_UNITS[unit]}"
+
+
+def digits_text(value: float, digits: int = 4) -> str:
+    """A number with `digits` significant digits, and all digits of its whole part: "12.5", "12,345,678"."""
+    text = f"{value:.{digits}g}"
+    return f"{value:,.0f}" if "e+" in text else text
+
+
+def count_text(number: float | None) -> str:
+    """A whole number with commas between thousands from 10,000 on; a dash for None."""
+    return "-" if number is None else f"{number:,.0f}" if abs(number) >= 10000 else f"{number:.0f}"
 
 
 def time_unit(seconds: float) -> tuple[float, str]:
@@ -27,17 +38,28 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return 1e9, "ns"
 
 
-def seconds_text(seconds: float) -> str:
-    """A duration in the unit of `time_unit`, or from 2 min on in min or h, with 4 digits: "1.408 µs", "12.5 min"."""
-    if seconds >= 120:
-        return f"{seconds / 60:.4g} min" if seconds < 7200 else f"{seconds / 3600:.4g} h"
-    factor, unit = time_unit(seconds)
-    return f"{seconds * factor:.4g} {unit}"
+def seconds_text(seconds: float | None, digits: int = 4) -> str:
+    """A duration in the unit of `time_unit`, or from 2 min on in min, h or days: "1.408 µs", "12.5 min".
+
+    A dash for None.
+    """
+    if seconds is None:
+        return "-"
+    seconds = float(f"{seconds:.{digits}g}")
+    for unit, least, name in ((86400.0, 2, "days"), (3600.0, 2, "h"), (60.0, 2, "min")):
+        if seconds >= least * unit:
+            return f"{digits_text(seconds / unit, digits)} {name}"
+    factor, name = time_unit(seconds)
+    return f"{digits_text(seconds * factor, digits)} {name}"
 
 
-def rate_text(number: float) -> str:
-    """A rate in bytes per second, in GB/s with 4 digits: "12.5 GB/s"."""
-    return f"{number / 1e9:.4g} GB/s"
+def rate_text(number: float, unit: str = "B/s", digits: int = 4) -> str:
+    """A rate with a decimal prefix: "12.5 GB/s", "8 TB/s", "310 MFLOP/s"."""
+    number = float(f"{number:.{digits}g}")
+    for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= factor:
+            return f"{digits_text(number / factor, digits)} {prefix}{unit}"
+    return f"{number:.{digits}g} {unit}"
 
 
 def message_bytes(message: str) -> bytes:

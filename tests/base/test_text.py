@@ -2,7 +2,7 @@
 
 import pytest
 
-from onehop.text import alternatives, bytes_text, counted, seconds_text
+from onehop.text import alternatives, bytes_text, count_text, counted, rate_text, seconds_text
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,20 @@ def test_names_are_a_choice() -> None:
         (119.5, "119.5 s"),
         (150, "2.5 min"),
         (9000, "2.5 h"),
+        (0.99996, "1 s"),
+        (119.996, "2 min"),
+        (3e5, "3.472 days"),
+        (1e12, "11,574,074 days"),
     ],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert seconds_text(seconds) == text
+
+
+def test_rates_and_counts() -> None:
+    assert [rate_text(one) for one in (0, 999, 12.5e9, 999.96e6, 8e12)] == [
+        *("0 B/s", "999 B/s", "12.5 GB/s", "1 GB/s", "8 TB/s")
+    ]
+    assert rate_text(3.1e8, "FLOP/s", 2) == "310 MFLOP/s"
+    assert bytes_text((1 << 20) - 1) == "1 MiB"
+    assert [count_text(one) for one in (None, 9999, 10000, 1234567)] == ["-", "9999", "10,000", "1,234,567"]

@@ -41,11 +41,11 @@ def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", "count", halo]) == 0
-    assert "1 round, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
+    assert "1 round, 2 messages, 128 KiB between ranks, 256 KiB inside" in capsys.readouterr().out
     assert main(["schedule", "count", halo, "--json", "-"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["bytes"] == 2 * 2 * 64 * 64 * 8
-    assert "131072 bytes" in captured.err
+    assert "128 KiB" in captured.err
 
 
 def test_show(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from onehop.cli import main
+from onehop.cli.quantum.plan import _folded
 from onehop.cli.quantum.profile import forms
 from onehop.quantum import simulate
 from onehop.quantum.generators import random_circuit
 from onehop.quantum.profile import KINDS, PARTS
-from onehop.text import ranges
+from onehop.text import bytes_text, ranges
 from ranks import Ranks
 
 pytest.importorskip("qiskit")
@@ -64,7 +65,7 @@ def test_groups_of_a_plan(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
     file = tmp_path / "q.qasm"
     assert main(["quantum", "circuit", "qft", "--qubits", "18", "-o", str(file)]) == 0
     capfd.readouterr()
-    assert main(["plan", str(file), "--json", str(tmp_path / "plan.json")]) == 0
+    assert main(["plan", str(file), "--passes", "--json", str(tmp_path / "plan.json")]) == 0
     shown = capfd.readouterr().out
     assert "groups of gates" in shown
     found = json.loads((tmp_path / "plan.json").read_text())
@@ -103,3 +104,24 @@ def test_ranges(numbers: list[int], text: str) -> None:
 def test_one_of_a_kind_is_singular() -> None:
     made = {"rotations": 1, "pairs": 0, "matrices": 1, "phases": 2, "tables": 0}
     assert forms(made) == "1 rotation, 1 matrix, 2 phases"
+
+
+def test_a_plan_begins_with_three_lines(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "q.qasm"
+    assert main(["quantum", "circuit", "qft", "--qubits", "18", "-o", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["plan", str(file), "-n", "4", "--json", str(tmp_path / "plan.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = json.loads((tmp_path / "plan.json").read_text())
+    moved = bytes_text(found["bytes_per_rank"])
+    assert lines[0].startswith("18 qubits on 4 ranks: ")
+    assert f"{found['exchanges']} exchange, {moved} sent by each, about " in lines[0]
+    assert lines[1].startswith("it fits on this machine")
+    gates = 18 * 17 // 2 + 18 + 18 // 2 + 1  # phases, Hadamards, swaps and the X of the first state
+    assert lines[2].startswith(f"{gates} gates in {found['passes']:.4g} passes over memory (bound ")
+    assert not any("multiply-adds" in line for line in lines)
+
+
+def test_equal_passes_are_folded() -> None:
+    rows = [("1", "a"), ("1", "a"), ("1", "b"), ("1", "a"), ("1", "a"), ("1", "a")]
+    assert [*_folded(rows)] == [("1-2", "1", "a"), ("3", "1", "b"), ("4-6", "1", "a")]

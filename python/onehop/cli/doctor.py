@@ -9,7 +9,7 @@ from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, writ
 from onehop.cli.screen import Table, changing_line, coloured
 from onehop.launch import ensure_ranks
 from onehop.options import file_option, option
-from onehop.text import bytes_text, ranges
+from onehop.text import bytes_text, ranges, rate_text, seconds_text
 
 
 @dataclass(kw_only=True)
@@ -78,17 +78,18 @@ def _all(options: Doctor) -> int:
             ranges(host["ranks"]),
             host["cores"],
             "-" if host["memory"] is None else bytes_text(host["memory"]),
-            "-" if host["clock_mhz"] is None else f"{host['clock_mhz']:.0f} MHz",
-            f"{host['memory_gb_per_s']:.3g} GB/s",
+            "-" if host["clock_mhz"] is None else rate_text(host["clock_mhz"] * 1e6, "Hz", 3),
+            rate_text(host["memory_gb_per_s"] * 1e9, digits=3),
             f"{host['compute']:.2f}",
             host["ucx"] or "not here",
         )
     screen.print(hosts)
     names = [host["name"] for host in found.hosts]
-    links = Table(
-        "", *(f">{name}" for name in names), title="Links: time of 16 bytes in µs, and rate of 4 MiB in GB/s"
-    )
-    by_pair = {(one.a, one.b): f"{one.us:.3g}\n{one.gb_per_s:.3g}" for one in found.pairs}
+    links = Table("", *(f">{name}" for name in names), title="Links: time of 16 B, and rate of 4 MiB")
+    by_pair = {
+        (one.a, one.b): f"{seconds_text(one.us * 1e-6, 3)}\n{rate_text(one.gb_per_s * 1e9, digits=3)}"
+        for one in found.pairs
+    }
     for a, name in enumerate(names):
         links.add_row(name, *(by_pair.get((min(a, b), max(a, b)), "-") for b in range(len(names))))
     screen.print(links)

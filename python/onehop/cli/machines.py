@@ -10,18 +10,18 @@ from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
 from onehop.machine import Machine, figures_of, load_machine, machine_names, time_tables_of
 from onehop.options import argument
-from onehop.text import bytes_text, counted, rate_text
+from onehop.text import bytes_text, counted, rate_text, seconds_text
 
 _TIMES = ("latency", "hop_latency", "overhead", "gap", "packed_piece", "copied_piece", "used_line")
 
 
 def figure_text(name: str, value: float) -> str:
-    """Return a number of a machine with its unit: times in µs, sizes in GB or GiB, rates in GB/s or 10^9/s."""
+    """Return a number of a machine with its unit."""
     if name in _TIMES:
-        return f"{value * 1e6:.4g} µs"
+        return seconds_text(value)
     if name == "memory":
         return f"{value / 1e9:.4g} GB" if value % 1e9 == 0 else bytes_text(value)
-    return f"{value / 1e9:.4g} 10^9/s" if name.startswith("multiply_adds") else rate_text(value)
+    return rate_text(value, "op/s" if name.startswith("multiply_adds") else "B/s")
 
 
 def _list(json_target: str | None) -> None:
@@ -54,9 +54,9 @@ def _show(machine: Machine, json_target: str | None) -> None:
         screen.print(numbers)
     for group, name, table in time_tables_of(machine):
         title = f"{name.replace('_', ' ')} of {group}, {table.basis}: {table.source}"
-        times = Table("bytes", "µs", title=title)
+        times = Table(">size", ">time", title=title)
         for size, seconds in table.points:
-            times.add_row(f"{size:,.0f}", f"{seconds * 1e6:.4g}")
+            times.add_row(bytes_text(size), seconds_text(seconds))
         screen.print(times)
     write_json(json_target, json.loads(machine.to_json()))
 

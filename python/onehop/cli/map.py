@@ -16,7 +16,7 @@ from onehop.machine import Machine, load_machine
 from onehop.options import LARGEST_INT, LARGEST_SEED, file_option, option
 from onehop.output import write_file
 from onehop.schedule import Schedule
-from onehop.text import counted, seconds_text
+from onehop.text import bytes_text, count_text, counted, seconds_text
 from onehop.topology import (
     FORMATS,
     Grid,
@@ -160,12 +160,12 @@ def _rows(found: RankMap, torus: bool) -> list[dict[str, Any]]:
 
 def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: bool) -> None:
     columns: list[tuple[str, Callable[[MapCost], object], bool]] = [
-        ("edges between hosts", lambda cost: cost.edges_between_hosts, True),
-        ("of the busiest host", lambda cost: cost.busiest_host_edges, True),
-        ("bytes between hosts", lambda cost: cost.bytes_between_hosts, weighted),
-        ("of the busiest host", lambda cost: cost.busiest_host_bytes, weighted),
-        ("bytes by level", lambda cost: " + ".join(map(str, cost.bytes_by_level[1:])), levels),
-        ("byte-hops", lambda cost: cost.byte_hops, torus),
+        ("edges between hosts", lambda cost: count_text(cost.edges_between_hosts), True),
+        ("of the busiest host", lambda cost: count_text(cost.busiest_host_edges), True),
+        ("bytes between hosts", lambda cost: bytes_text(cost.bytes_between_hosts), weighted),
+        ("of the busiest host", lambda cost: bytes_text(cost.busiest_host_bytes), weighted),
+        ("bytes by level", lambda cost: " + ".join(map(bytes_text, cost.bytes_by_level[1:])), levels),
+        ("byte-hops", lambda cost: count_text(cost.byte_hops), torus),
     ]
     shown = [f">{name}" for name, _, is_shown in columns if is_shown]
     table = Table("candidate", *shown, title="Maps of ranks to hosts")
@@ -177,7 +177,10 @@ def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: b
         screen.print(f"{name}: left out, {reason}")
     bound = ""
     if found.lower_bound is not None:
-        bound = f"; no map has fewer than {counted(found.lower_bound, 'byte' if weighted else 'edge')}"
+        bound = "; no map has fewer than "
+        bound += (
+            bytes_text(found.lower_bound) if weighted else counted(found.lower_bound, "edge", commas=True)
+        )
     screen.print(f"chosen: {found.chosen}{bound} ({seconds_text(found.seconds)})")
 
 

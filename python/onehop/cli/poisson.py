@@ -16,7 +16,7 @@ from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.options import LARGEST_INT, file_option, option
 from onehop.poisson import Poisson, PoissonOptions, PoissonResult, poisson_layout, solve_directly
-from onehop.text import counted, seconds_text
+from onehop.text import bytes_text, counted, seconds_text
 
 # Larger lattices are gathered and checked only with --check.
 CHECKED_SITES = 1 << 22
@@ -78,7 +78,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     first, second = report["grid"]
     us = report["us_per_iteration"]
     title = f"Poisson {rows}x{columns} on {first}x{second} ranks, mass {report['mass']}"
-    table = Table("part", ">µs per iteration", title=title)
+    table = Table("part", ">time per iteration", title=title)
     parts = {
         "interior": "compute, interior",
         "boundary": "compute, boundary",
@@ -87,9 +87,9 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
         "residual": "residual: last sum over the ranks",
     }
     for name, text in parts.items():
-        table.add_row(text, f"{us[name]:.3f}")
+        table.add_row(text, seconds_text(us[name] * 1e-6))
     table.add_section()
-    table.add_row("whole iteration", f"{us['iteration']:.3f}")
+    table.add_row("whole iteration", seconds_text(us["iteration"] * 1e-6))
     screen.print(table)
     history = Table("iteration", "|b - M x|", title="Residual")
     residuals = report["residuals"]
@@ -103,7 +103,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
         ended = f"tolerance {report['tolerance']:g} {'' if report['reached_tolerance'] else 'NOT '}reached"
     screen.print(
         f"{counted(report['iterations'], 'iteration')} in {seconds_text(report['seconds'])} ({ended}); "
-        f"rank 0 sends {report['bytes_sent']} bytes per iteration"
+        f"rank 0 sends {bytes_text(report['bytes_sent'])} per iteration"
     )
     if report["error"] is not None:
         screen.print(f"largest difference to the direct solution (Fourier): {report['error']:.3e}")

@@ -18,7 +18,7 @@ from onehop.machine.schedule_rails import compare_schedule_rails
 from onehop.machine.traffic_rails import RAIL_RULES, rails_to_json
 from onehop.options import LARGEST_INT, LARGEST_SIZE, file_option, option
 from onehop.output import write_file
-from onehop.text import counted, seconds_text
+from onehop.text import bytes_text, counted, rate_text, seconds_text
 
 _MAX_RAILS_SHOWN = 16
 
@@ -72,16 +72,19 @@ def _summary(report: dict[str, Any]) -> Table:
     messages = report["assignments"][0]["faces"]["messages"]
     table = Table(
         "assignment",
-        *(f">the talk:\n{units} equal messages", ">\nGB/s"),
-        *(f">faces of {extents}:\n{counted(messages, 'message')}", ">\nGB/s"),
-        title=f"Load of the busiest of {counted(report['rails'], 'rail')}, and GB/s of the host\n"
+        *(f">the talk:\n{units} equal messages", ">\nrate"),
+        *(f">faces of {extents}:\n{counted(messages, 'message')}", ">\nrate"),
+        title=f"Load of the busiest of {counted(report['rails'], 'rail')}, and rate of the host\n"
         f"({units}: all rails are equally busy; least: no assignment has less)",
     )
     for one in report["assignments"]:
         cells = []
         for case in ("talk", "faces"):
             least = " (least)" if one[case]["optimal"] else ""
-            cells += [f"{_number(one[case]['busiest_rail'])}{least}", f"{one[case]['gb_per_s']:.1f}"]
+            cells += [
+                f"{_number(one[case]['busiest_rail'])}{least}",
+                rate_text(one[case]["gb_per_s"] * 1e9, digits=3),
+            ]
         table.add_row(one["name"], *cells)
     return table
 
@@ -99,12 +102,12 @@ def _proof(report: dict[str, Any]) -> str:
     """Return a sentence on the talk's messages: what whole messages and cut ones reach at best."""
     rows = {one["name"]: one["talk"] for one in report["assignments"]}
     whole, cut = rows["optimum"], rows["optimum, cut"]
-    text = f"{whole['gb_per_s']:.1f} GB/s is "
+    text = f"{rate_text(whole['gb_per_s'] * 1e9, digits=3)} is "
     text += "the most" if whole["optimal"] else "the best found"
     text += f" for {counted(whole['messages'], 'whole equal message')}: the busiest rail has at least "
     text += f"{_number(whole['lower_bound'])}. "
     cuts = cut["pieces"] - cut["messages"]
-    return text + f"With {counted(cuts, 'cut')} it is {cut['gb_per_s']:.1f} GB/s."
+    return text + f"With {counted(cuts, 'cut')} it is {rate_text(cut['gb_per_s'] * 1e9, digits=3)}."
 
 
 def _check_options(options: Rails) -> None:
@@ -129,13 +132,13 @@ def _schedule_table(report: dict[str, Any]) -> Table:
         f"{messages} of the slowest of {counted(report['hosts'], 'host')}, {counted(report['rails'], 'rail')}"
     )
     predicted = report["machine"] is not None
-    columns = (">bytes of the host", ">busiest rail", ">GB/s", *[">whole schedule"] * predicted)
+    columns = (">bytes of the host", ">busiest rail", ">rate", *[">whole schedule"] * predicted)
     table = Table("assignment", *columns, title=title)
     for one in report["assignments"]:
         least = " (least)" if one["optimal"] else ""
-        busiest, rate = f"{_number(one['busiest_rail'])}{least}", f"{one['gb_per_s']:.1f}"
+        busiest, rate = f"{_number(one['busiest_rail'])}{least}", rate_text(one["gb_per_s"] * 1e9, digits=3)
         whole = [seconds_text(one["predicted_seconds"])] if predicted else []
-        table.add_row(one["name"], one["bytes"], busiest, rate, *whole)
+        table.add_row(one["name"], bytes_text(one["bytes"]), busiest, rate, *whole)
     return table
 
 

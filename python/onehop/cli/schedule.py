@@ -15,7 +15,7 @@ from onehop.input_file import read_text
 from onehop.options import LARGEST_INT, argument, option
 from onehop.output import write_file
 from onehop.schedule import HaloOptions, Schedule, Transfer, count, halo, verify
-from onehop.text import counted
+from onehop.text import bytes_text, count_text, counted
 
 # Wider ghosts would go around every lattice that fits in memory many times.
 _LARGEST_WIDTH = 1 << 16
@@ -116,7 +116,7 @@ def _array_name(schedule: Schedule, array: int) -> str:
 
 def _bytes(schedule: Schedule, transfer: Transfer) -> str:
     try:
-        return str(schedule.bytes(transfer))
+        return bytes_text(schedule.bytes(transfer))
     except BadInput:
         return "?"
 
@@ -136,15 +136,14 @@ def show(options: Show) -> None:
     schedule = load_schedule(options.file)
     screen, rows = console(options.json), options.rows
     screen.print(repr(schedule))
-    arrays = Table("array", "name", "type", "bytes of an element", "elements", title="Arrays")
+    arrays = Table("array", "name", "type", ">element", ">elements", title="Arrays")
     for number, array in enumerate(schedule.arrays):
         per_rank = sorted(set(array.elements))
-        elements = f"{per_rank[0]}" if len(per_rank) == 1 else f"{per_rank[0]} to {per_rank[-1]}"
-        arrays.add_row(number, array.name, array.type, array.element_bytes, elements)
+        elements = " to ".join(map(count_text, dict.fromkeys((per_rank[0], per_rank[-1]))))
+        arrays.add_row(number, array.name, array.type, bytes_text(array.element_bytes), elements)
     screen.print(arrays)
-    table = Table(
-        "round", "transfer", "from", "to", "elements", "pieces", "bytes", "combine", title="Transfers"
-    )
+    headers = (">round", ">no.", "from", "to", ">elements", ">pieces", ">bytes", "combine")
+    table = Table(*headers, title="Transfers")
     total = 0
     for number, one in enumerate(schedule.rounds):
         for index, transfer in enumerate(one.transfers):
@@ -156,8 +155,8 @@ def show(options: Show) -> None:
                 index,
                 f"{transfer.from_.rank} {_array_name(schedule, transfer.from_.array)}",
                 f"{transfer.to.rank} {_array_name(schedule, transfer.to.array)}",
-                transfer.from_.slice.elements,
-                f"{transfer.from_.slice.pieces} to {transfer.to.slice.pieces}",
+                count_text(transfer.from_.slice.elements),
+                f"{count_text(transfer.from_.slice.pieces)} to {count_text(transfer.to.slice.pieces)}",
                 _bytes(schedule, transfer),
                 transfer.combine,
             )
@@ -171,15 +170,27 @@ def count_schedule(options: Show) -> None:
     """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
     result = count(load_schedule(options.file))
     screen, rows = console(options.json), options.rows
-    headers = ("messages sent", "received", "bytes sent", "received", "inside", "pieces sent", "received")
-    ranks = Table("rank", *headers, title="Ranks")
+    headers = (
+        ">rank",
+        ">messages\nout",
+        ">\nin",
+        ">bytes\nout",
+        ">\nin",
+        ">\ninside",
+        ">pieces\nout",
+        ">\nin",
+    )
+    ranks = Table(*headers, title="Ranks: what goes out, comes in and stays inside")
     for rank, one in enumerate(result.ranks[: rows or None]):
-        messages, moved = (one.messages_sent, one.messages_received), (one.bytes_sent, one.bytes_received)
-        ranks.add_row(rank, *messages, *moved, one.bytes_local, one.pieces_sent, one.pieces_received)
+        messages, pieces = (one.messages_sent, one.messages_received), (one.pieces_sent, one.pieces_received)
+        moved = map(bytes_text, (one.bytes_sent, one.bytes_received, one.bytes_local))
+        ranks.add_row(rank, *map(count_text, messages), *moved, *map(count_text, pieces))
     screen.print(ranks)
-    pairs = Table("from", "to", "messages", "bytes", "pieces sent", "received", title="Pairs of ranks")
+    headers = (">from", ">to", ">messages", ">bytes", ">pieces out", ">in")
+    pairs = Table(*headers, title="Pairs of ranks")
     for pair in result.pairs[: rows or None]:
-        pairs.add_row(pair.from_, pair.to, pair.messages, pair.bytes, pair.pieces, pair.pieces_received)
+        pieces = map(count_text, (pair.pieces, pair.pieces_received))
+        pairs.add_row(pair.from_, pair.to, count_text(pair.messages), bytes_text(pair.bytes), *pieces)
     screen.print(pairs)
     hidden = max(len(result.ranks), len(result.pairs)) - rows
     if rows and hidden > 0:
@@ -188,8 +199,8 @@ def count_schedule(options: Show) -> None:
             "(--rows 0 shows all)"
         )
     screen.print(
-        f"{counted(result.rounds, 'round')}, {counted(result.messages, 'message')}, {counted(result.bytes, 'byte')} "
-        f"between ranks, {result.bytes_local} inside"
+        f"{counted(result.rounds, 'round')}, {counted(result.messages, 'message')}, {bytes_text(result.bytes)} "
+        f"between ranks, {bytes_text(result.bytes_local)} inside"
     )
     write_json(options.json, json.loads(result.to_json()))
 

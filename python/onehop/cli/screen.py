@@ -121,18 +121,27 @@ class Table:
             max((_width(line) for cells in rows for line in cells[i].splitlines()), default=0)
             for i in range(len(self.columns))
         ]
-        # Numbers stay on one line as long as there is text to break.
-        for breakable in ("left", "right"):
+        # Numbers and words stay whole as long as there is text to break between words.
+        floors = [self._floor(i) for i in range(len(self.columns))]
+        least = [_LEAST] * len(floors)
+        for breakable, limits in (("left", floors), ("right", floors), ("left", least), ("right", least)):
             while sum(widths) + 3 * len(widths) + 1 > most:
                 wide = [
                     i
                     for i, column in enumerate(self.columns)
-                    if column.justify == breakable and widths[i] > _LEAST
+                    if column.justify == breakable and widths[i] > limits[i]
                 ]
                 if not wide:
                     break
                 widths[max(wide, key=widths.__getitem__)] -= 1
         return widths
+
+    def _floor(self, i: int) -> int:
+        """Return the width of the longest word of a column, or of the longest number of a column of numbers."""
+        words = self.columns[i].header.split() if self._show_header else []
+        for cells, _ in self._rows:
+            words += cells[i].splitlines() if self.columns[i].justify == "right" else cells[i].split()
+        return max(_LEAST, *map(_width, words), 0)
 
 
 def _border(parts: str, widths: list[int]) -> str:

@@ -8,7 +8,7 @@ from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
 from onehop.options import LARGEST_INT, argument
 from onehop.status import GroupStatus, Rank, status_of
-from onehop.text import counted
+from onehop.text import counted, seconds_text
 
 
 @dataclass(kw_only=True)
@@ -45,13 +45,13 @@ def _table(group: GroupStatus) -> Table:
     elsewhere = group.size - len(group.ranks)
     more = f", {elsewhere} of them on other machines" if elsewhere > 0 else ""
     title = f"Group of {counted(group.size, 'rank')}{more}"
-    table = Table(">rank", ">process", "state", "waits for", "in", ">seconds", title=title)
+    table = Table(">rank", ">process", "state", "waits for", "in", ">for", title=title)
     for rank in group.ranks:
         start: tuple[object, ...] = (rank.rank, rank.process, _state(rank))
         if not rank.waits:
             table.add_row(*start)
         for wait in rank.waits:
-            table.add_row(*start, wait.who, wait.what, f"{wait.seconds:.1f}")
+            table.add_row(*start, wait.who, wait.what, seconds_text(wait.seconds, 3))
             start = ("", "", "")
     return table
 

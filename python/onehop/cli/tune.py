@@ -18,7 +18,7 @@ from onehop.options import option
 from onehop.output import write_file
 from onehop.quantum import generators, plan, simulate
 from onehop.quantum.circuit_plan import keep_rate
-from onehop.text import number
+from onehop.text import seconds_text
 from onehop.tune.allreduce import pays_text
 from onehop.tune.machine_file import machine_text
 from onehop.tune.settings import Tuned, machine_times, save
@@ -28,15 +28,15 @@ LONGEST = 3600  # seconds
 
 
 def _table(tuned: Tuned) -> Table:
-    table = Table("what", "built in", ">µs", "chosen", ">µs", ">gain", title="onehop tune")
+    table = Table("what", "built in", ">time", "chosen", ">time", ">gain", title="onehop tune")
     for one in tuned.choices:
         same = one.chosen == one.built_in
         table.add_row(
             one.what,
             one.built_in,
-            number(one.built_in_us),
+            seconds_text(one.built_in_us * 1e-6, 3),
             "the same" if same else one.chosen,
-            "" if same else number(one.chosen_us),
+            "" if same else seconds_text(one.chosen_us * 1e-6, 3),
             "" if same else f"{one.gain:.0%}",
         )
     return table

@@ -21,6 +21,7 @@ from onehop.launch.environment import variables
 from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import MpiLauncher, mpi_command
 from onehop.launch.refusal import reason_of, remedy_of
+from onehop.text import seconds_text
 
 TIME_LIMIT = 30.0
 # Variables that MPI launchers set for the MPI library of a rank. A launch within a rank must not inherit them.
@@ -128,7 +129,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
         for line in out.splitlines():
             if line.startswith("{"):
                 microseconds = json.loads(line)["microseconds"]
-                return Outcome(True, f"right; {microseconds:.1f} µs for a small halo", microseconds)
+                return Outcome(
+                    True, f"right; {seconds_text(microseconds * 1e-6, 3)} for a small halo", microseconds
+                )
     lines = [
         line for line in errors.splitlines() if "Error" in line or "error" in line
     ] or errors.splitlines()

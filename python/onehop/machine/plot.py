@@ -7,7 +7,7 @@ from typing import Any
 from onehop._core import Simulation
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
-from onehop.text import counted, time_unit
+from onehop.text import counted, rate_text, time_unit
 
 _MAX_RANKS = 32
 _MAX_LINKS = 400
@@ -115,7 +115,7 @@ def _draw_rails(axes: Any, report: dict[str, Any], case: str, title: str) -> Non
         look = {"color": _COLOURS[rail % len(_COLOURS)], "hatch": _HATCHES[rail % len(_HATCHES)]}
         axes.bar(places, times, width * 0.9, label=f"rail {rail}", edgecolor="white", linewidth=0.5, **look)
     for row, one in enumerate(rows):
-        text = f"{one[case]['gb_per_s']:.1f} GB/s"
+        text = rate_text(one[case]["gb_per_s"] * 1e9, digits=3)
         axes.text(row, highest * 1.04, text, ha="center", fontsize=8)
     axes.axhline(1, color="black", linewidth=0.8, linestyle="--")
     axes.set_ylim(0, highest * 1.15)

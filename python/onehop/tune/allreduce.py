@@ -9,7 +9,7 @@ from typing import Any
 from onehop import _core
 from onehop.codec import CODECS, TABLE
 from onehop.group import Group
-from onehop.text import counted
+from onehop.text import bytes_text, counted
 
 # Arrays up to these sizes share a rule. Each rule is measured at its upper end, the last one at 4 MiB.
 SIZES = (2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, None)
@@ -119,7 +119,7 @@ def choose_table(
 
 
 def _text(up_to: int | None) -> str:
-    return "longer arrays" if up_to is None else f"arrays up to {up_to} bytes"
+    return "longer arrays" if up_to is None else f"arrays up to {bytes_text(up_to)}"
 
 
 def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | None:
@@ -147,7 +147,7 @@ def built_in_tables() -> list[dict[str, Any]]:
 def pays_text(table: dict[str, Any]) -> str:
     """A line with the length from which each codec pays."""
     parts = [
-        f"{codec} {'never' if above is None else f'from {above} bytes'}"
+        f"{codec} {'never' if above is None else f'from {bytes_text(above)}'}"
         for codec, above in table["compress_above"].items()
     ]
     ranks = "more" if table["ranks"] is None else table["ranks"]

@@ -24,7 +24,7 @@ from onehop.launch import Output, launch
 from onehop.launch.interpreter import python_module
 from onehop.output import unfinished_file
 from onehop.place import private_folder
-from onehop.text import counted
+from onehop.text import bytes_text, counted
 from onehop.tune.allreduce import (
     LOSSY,
     MORE_RANKS,
@@ -229,7 +229,7 @@ def _choose_rules(measured: list[dict[str, Any]]) -> tuple[list[dict[str, Any]],
         chosen = pick(one["costs"], default)
         stores, chunk, *_ = settings[chosen]
         rules.append({"up_to": one["up_to"], "chunk_bytes": chunk, "stores": stores})
-        what = "longer messages" if one["up_to"] is None else f"messages up to {one['up_to']} bytes"
+        what = "longer messages" if one["up_to"] is None else f"messages up to {bytes_text(one['up_to'])}"
         before, after = (float(np.mean([row[i] for row in one["costs"]])) for i in (default, chosen))
         choices.append(Choice(what, _text(settings[default]), before, _text(settings[chosen]), after))
     return rules, choices

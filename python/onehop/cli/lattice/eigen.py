@@ -16,6 +16,7 @@ from onehop.lattice.files import check_target
 from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.launch import ensure_ranks
 from onehop.options import file_option, option
+from onehop.text import seconds_text
 
 
 @dataclass(kw_only=True)
@@ -80,7 +81,9 @@ def eigen(options: Eigen) -> None:
         )
     if own_rank() != 0:
         return
-    table = Table("", "eigenvalue", "residual", title=f"{found.applications} applications in {seconds:.2f} s")
+    table = Table(
+        "", "eigenvalue", "residual", title=f"{found.applications} applications in {seconds_text(seconds)}"
+    )
     for number, (value, residual) in enumerate(zip(found.values, found.residuals, strict=True)):
         table.add_row(str(number), f"{value:.10g}", f"{residual:.1e}")
     console(options.json).print(table)

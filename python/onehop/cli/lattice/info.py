@@ -25,7 +25,7 @@ from onehop.predict.lattice import (
     vector_bytes,
 )
 from onehop.schedule import count
-from onehop.text import bytes_text, counted
+from onehop.text import bytes_text, count_text, counted, rate_text, seconds_text
 
 LARGEST_PICTURE = 32  # sites in a row
 
@@ -156,8 +156,9 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
-        f"each rank has {counted(report['sites'], 'site')}, {report['interior_sites']} of them in the interior, "
-        f"and {report['ghost_sites']} ghost sites",
+        f"each rank has {counted(report['sites'], 'site', commas=True)}, "
+        f"{count_text(report['interior_sites'])} of them in the interior, "
+        f"and {count_text(report['ghost_sites'])} ghost sites",
     )
     if not report["faces"]:
         screen.print("one rank: no faces are exchanged")
@@ -166,10 +167,11 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     table = Table("face", ">bytes", ">pieces", ">pieces, lexicographic", title=title)
     for face in report["faces"]:
         name = f"{'xyzt'[face['direction']]} {face['side']}"
-        table.add_row(name, face["bytes"], face["pieces"], face["lexicographic_pieces"])
+        pieces = map(count_text, (face["pieces"], face["lexicographic_pieces"]))
+        table.add_row(name, bytes_text(face["bytes"]), *pieces)
     screen.print(table)
     screen.print(
-        f"{report['bytes_sent']} bytes in {counted(report['messages_sent'], 'message')} from each rank",
+        f"{bytes_text(report['bytes_sent'])} in {counted(report['messages_sent'], 'message')} from each rank",
     )
 
 
@@ -178,7 +180,7 @@ def _show_prediction(screen: Screen, found: SolverPrediction) -> None:
     title = (
         f"one iteration of {found.solver}, {found.action}, {found.precision} precision, on {found.machine}"
     )
-    table = Table("", ">µs", ">share", title=title)
+    table = Table("", ">time", ">share", title=title)
     rows = {
         f"{counted(found.hopping_terms, 'hopping term')}, half of the sites each": found.hopping_seconds,
         "halos beyond the time of the interior": found.halo_seconds,
@@ -186,15 +188,15 @@ def _show_prediction(screen: Screen, found: SolverPrediction) -> None:
         counted(found.sums, "global sum"): found.sum_seconds,
     }
     for name, seconds in rows.items():
-        table.add_row(name, f"{seconds * 1e6:.4g}", f"{seconds * share:.0f} %")
+        table.add_row(name, seconds_text(seconds), f"{seconds * share:.0f} %")
     table.add_section()
-    table.add_row("predicted time", f"{found.predicted_seconds * 1e6:.4g}", "")
+    table.add_row("predicted time", seconds_text(found.predicted_seconds), "")
     screen.print(table)
     levels = ", ".join(
         f"{bytes_text(moved)} over level {level}" for level, moved in found.bytes_by_level.items()
     )
     screen.print(
-        f"bound: {found.bound}; {found.gflops:.4g} GFLOP/s a rank; all ranks send {levels}",
+        f"bound: {found.bound}; {rate_text(found.gflops * 1e9, 'FLOP/s')} a rank; all ranks send {levels}",
     )
     if not found.counts_arithmetic:
         screen.print(

@@ -34,7 +34,7 @@ from onehop.lattice import (
 from onehop.lattice.files import links_have_checksum, read_note, vectors_have_checksum
 from onehop.lattice.operators import SolverOptions, WilsonSolverOptions
 from onehop.launch import ensure_ranks
-from onehop.text import counted, seconds_text
+from onehop.text import counted, rate_text, seconds_text
 
 Progress = Callable[[int, float], None]
 _NAMES = {"cg": "CG", "bicgstab": "BiCGStab", "cgnr": "CGNR"}
@@ -238,7 +238,8 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
             f"{counted(iterations, 'iteration')}, the last of {_NAMES[report['ended_by']]}, in "
             f"{seconds_text(report['seconds'])}, "
             f"{seconds_text(report['communication_seconds'])} of "
-            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s"
+            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; "
+            f"{rate_text(report['gflops'] * 1e9, 'FLOP/s')}"
         )
         write_json(json_target, report)
     if not report["converged"]:

@@ -89,10 +89,15 @@ def _seconds(one: CircuitPlan, machine: Machine | None) -> float | None:
 
 
 def choices_table(rows: list[dict[str, Any]]) -> Table:
-    """Tabulate the choices."""
+    """Tabulate the choices, without those on disk that would take no less memory."""
     headers = ("precision", ">memory in all", "fits", ">passes", ">predicted time", ">fidelity")
     table = Table(*headers, title="choices of --precision")
+    least: dict[str, int] = {}
     for row in rows:
+        if least.setdefault(row["precision"], row["memory_in_all"]) <= row["memory_in_all"] and (
+            row["storage"] == "disk"
+        ):
+            continue
         seconds = row["predicted_seconds"]
         table.add_row(
             row["precision"] + (" on disk" if row["storage"] == "disk" else ""),

@@ -69,15 +69,17 @@ def plan_run(
     return plan_states(circuit, ranks, precision, each, **_storage(noise, storage))
 
 
-def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
+def one_line(
+    circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None, *, passes: bool = True
+) -> str:
     """Return the line that `run` prints before it starts. `seconds` is the predicted time."""
     each = f" for each of up to {counted(trajectories, 'trajectory')}" if trajectories is not None else ""
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
-    passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
+    number = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}, " if passes else ""
     return (
         f"{qubits_of(circuit_plan)}{what} on {counted(circuit_plan.ranks, 'rank')}: "
         f"{bytes_text(circuit_plan.memory_per_rank)} a rank, {counted(circuit_plan.exchanges, 'exchange')}, "
-        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each rank, {passes}, about {seconds_text(seconds)}{each}"
+        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each, {number}about {seconds_text(seconds, 2)}{each}"
     )
 
 

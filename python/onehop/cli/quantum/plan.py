@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from onehop._core import __version__
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.quantum.choices import choices_of, choices_table
-from onehop.cli.quantum.memory import GRADIENT_STATES, GRADIENT_SWEEPS, plan_run, remedy, with_gradient
+from onehop.cli.quantum.memory import (
+    GRADIENT_STATES,
+    GRADIENT_SWEEPS,
+    one_line,
+    plan_run,
+    remedy,
+    with_gradient,
+)
 from onehop.cli.quantum.profile import forms
 from onehop.cli.screen import Screen, Table, coloured
 from onehop.error import BadInput
@@ -17,12 +26,12 @@ from onehop.machine import Machine, load_machine
 from onehop.options import argument, option
 from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
-from onehop.quantum import CircuitPlan, NoiseModel
+from onehop.quantum import Circuit, CircuitPlan, NoiseModel
 from onehop.quantum.circuit_plan import LARGEST_STATE, lower_bounds, predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.quantum.simulation_options import PRECISIONS, SimulationOptions, require_plain
 from onehop.quantum.simulator import clifford_of
-from onehop.text import bytes_text, counted, ranges, seconds_text
+from onehop.text import bytes_text, counted, digits_text, ranges, seconds_text
 
 
 @dataclass(kw_only=True)
@@ -68,7 +77,8 @@ class Plan(JsonOptions):
         "Predict the time on another machine, one rank a processor; `onehop machines` lists those installed.",
         metavar="NAME|FILE.toml",
     )
-    rows: int = option(20, "Maximum number of groups of gates, and of stages, in the tables.", low=1)
+    passes: bool = option(False, "Also list the passes over memory, and the stages on --machine.")
+    rows: int = option(20, "With --passes: largest number of rows of a table.", low=1)
 
     def check(self) -> None:
         """Refuse options that do not go together."""
@@ -93,40 +103,59 @@ class Plan(JsonOptions):
             )
 
 
-def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None, bounds: dict[str, float]) -> Table:
-    """Tabulate a plan. `seconds` is the time on this machine; None leaves out what concerns this machine."""
-    title = f"{name}: {counted(circuit_plan.qubits, 'qubit')} on {counted(circuit_plan.ranks, 'rank')}"
-    table = Table("", ">", title=title, show_header=False)
-    table.add_row("simulated as a", circuit_plan.kind)
-    table.add_row("qubits of the largest state", circuit_plan.largest_state_qubits)
+def _head(
+    circuit_plan: CircuitPlan, circuit: Circuit, bounds: dict[str, float], seconds: float, machine: str | None
+) -> str:
+    """Say in three lines what a run needs, whether it fits, and how near it is to the bounds."""
+    where = "" if machine is None else f" on {machine}"
+    available = bytes_text(circuit_plan.memory_available)
+    fits = f"it fits on this machine, which has {available}"
+    if machine is not None:
+        fits = f"it fits on {machine}, with {bytes_text(circuit_plan.memory_in_all)} in all"
+    elif not circuit_plan.fits:
+        fits = coloured("it does not fit", "bold red") + f" on this machine: {remedy(circuit_plan)}"
+    gates = sum(one.kind not in ("measure", "reset") for one in circuit.operations)
+    passes = f"{digits_text(circuit_plan.passes)} pass{'' if circuit_plan.passes == 1 else 'es'}"
+    return (
+        f"{one_line(circuit_plan, seconds, passes=False)}{where}\n{fits}\n"
+        f"{counted(gates, 'gate')} in {passes} over memory (bound "
+        f"{digits_text(bounds['passes_at_least'])}) and {counted(circuit_plan.exchanges, 'exchange')} (bound "
+        f"{digits_text(bounds['exchanges_at_least'])})"
+    )
+
+
+def _table(circuit_plan: CircuitPlan, name: str, bounds: dict[str, float], here: bool) -> Table:
+    """Tabulate a plan, with the bounds beside it; `here`: also what concerns this machine."""
+    title = f"{name}: simulated as a {circuit_plan.kind}"
     if circuit_plan.parts:
-        table.add_row("separate states", len(circuit_plan.parts))
+        title += f", in {len(circuit_plan.parts)} separate states"
+    table = Table("", ">predicted", ">bound", title=title)
+    rows: dict[str, tuple[float, ...]] = {
+        "exchanges": (circuit_plan.exchanges, bounds["exchanges_at_least"]),
+        "passes over a rank's memory": (circuit_plan.passes, bounds["passes_at_least"]),
+    }
+    for what, numbers in rows.items():
+        table.add_row(what, *map(digits_text, numbers))
     table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
-    if seconds is not None:
-        table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
-        table.add_row("fits on this machine", "yes" if circuit_plan.fits else coloured("no", "bold red"))
-    table.add_section()
-    table.add_row("operations", circuit_plan.operations)
-    table.add_row("stages", sum(len(one.placement.stages) for one in circuit_plan.states))
-    table.add_row("exchanges", circuit_plan.exchanges)
-    table.add_row("exchanges, lower bound", bounds["exchanges_at_least"])
-    table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
-    if seconds is not None and circuit_plan.ranks > 1:
-        for level, moved in circuit_plan.bytes_by_level.items():
-            table.add_row(f"bytes {level}, all ranks", bytes_text(moved))
-    if circuit_plan.bytes_per_exchange:
-        largest = max(circuit_plan.bytes_per_exchange)
-        table.add_row("bytes in the largest exchange", bytes_text(largest))
-    table.add_row("bytes if exchanged gate by gate", bytes_text(circuit_plan.baseline_bytes_per_rank))
-    table.add_row(
-        "bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank)
-    )
-    table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
-    table.add_row("passes, lower bound", f"{bounds['passes_at_least']:.4g}")
-    if seconds is not None:
-        table.add_row("predicted time", seconds_text(seconds))
+    sizes = {"bytes sent by each rank": circuit_plan.bytes_per_rank}
+    if here and circuit_plan.ranks_per_host < circuit_plan.ranks:
+        sizes |= {f"bytes {level}, all ranks": n for level, n in circuit_plan.bytes_by_level.items()}
+    if circuit_plan.exchanges > 1:
+        sizes["bytes in the largest exchange"] = max(circuit_plan.bytes_per_exchange)
+    sizes["bytes if exchanged gate by gate"] = circuit_plan.baseline_bytes_per_rank
+    if circuit_plan.one_swap_at_a_time_bytes_per_rank != circuit_plan.baseline_bytes_per_rank:
+        sizes["bytes if swapped one at a time"] = circuit_plan.one_swap_at_a_time_bytes_per_rank
+    for what, number in sizes.items() if circuit_plan.ranks > 1 else ():
+        table.add_row(what, bytes_text(number))
     return table
+
+
+def _folded(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows that begin with their number; neighbours that are equal otherwise become one, as "3-7"."""
+    for cells, same in itertools.groupby(enumerate(rows, 1), lambda one: one[1]):
+        numbers = [number for number, _ in same]
+        yield ranges(numbers), *cells
 
 
 def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine, rows: int) -> None:
@@ -148,37 +177,51 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
     for level, moved in found.bytes_by_level.items():
         table.add_row(f"bytes over level {level}", bytes_text(moved), "of all ranks")
     screen.print(table)
-    stages = Table(
-        ">stage", ">exchange", "rank bits", "bound", ">passes", ">in passes", title="predicted stages"
-    )
-    for number, stage in enumerate(found.stages[:rows], 1):
-        exchange = seconds_text(stage.exchange_seconds) if stage.rank_bits else ""
-        bits, seconds = ranges(list(stage.rank_bits)), seconds_text(stage.pass_seconds)
-        stages.add_row(number, exchange, bits, stage.bound, stage.passes, seconds)
-    if len(found.stages) > rows:
-        stages.add_row("", f"{len(found.stages) - rows} more")
-    screen.print(stages)
     if not found.counts_arithmetic:
         screen.print(
             f"only memory and messages count: the file of {machine.name} does not give the rate of multiply-adds",
         )
+    if not rows:
+        return
+    headers = (">stage", ">exchange", "rank bits", "bound", ">passes", ">in passes")
+    stages = Table(*headers, title="predicted stages")
+    listed = list(
+        _folded(
+            (
+                seconds_text(stage.exchange_seconds) if stage.rank_bits else "",
+                ranges(list(stage.rank_bits)),
+                stage.bound,
+                str(stage.passes),
+                seconds_text(stage.pass_seconds),
+            )
+            for stage in found.stages
+        )
+    )
+    _print_rows(screen, stages, listed, rows)
 
 
-def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
-    """Tabulate the groups of gates of each stage. The engine applies a group in one pass over the amplitudes."""
-    title = "groups of gates on rank 0 (one pass over its memory for each group)"
-    headers = (">stage", ">pass", ">gates", "operations", "tile bits", ">sweeps")
-    table = Table(*headers, ">multiply-adds an amplitude", title=title)
-    listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
-    for number, (stage, group) in enumerate(listed[:rows], 1):
-        what, tile = forms(group), ranges(group["tile_bits"])
-        if not group["tile_bits"]:
-            what, tile = "one operation in memory", ""
-        work = f"{group['multiply_adds']:.4g}"
-        table.add_row(stage, number, group["gates"], what, tile, group["sweeps"], work)
+def _print_rows(screen: Screen, table: Table, listed: list[tuple[str, ...]], rows: int) -> None:
+    for cells in listed[:rows]:
+        table.add_row(*cells)
     if len(listed) > rows:
         table.add_row("", f"{len(listed) - rows} more")
-    return table
+    screen.print(table)
+
+
+def _show_passes(screen: Screen, stages: list[list[dict[str, Any]]], rows: int) -> None:
+    """Print the groups of gates of each stage. The engine applies a group in one pass over the amplitudes."""
+    title = "groups of gates on rank 0 (one pass over its memory for each group)"
+    table = Table(">pass", ">stage", "as", "tile bits", ">sweeps", ">multiply-adds", title=title)
+    table.caption = (
+        "multiply-adds: per amplitude; gates are joined, and those that change no outcome left out"
+    )
+    cells = []
+    for stage, groups in enumerate(stages, 1):
+        for group in groups:
+            what = forms(group) if group["tile_bits"] else "one operation in memory"
+            work = (str(group["sweeps"]), digits_text(group["multiply_adds"]))
+            cells.append((str(stage), what, ranges(group["tile_bits"]), *work))
+    _print_rows(screen, table, list(_folded(cells)), rows)
 
 
 # The attributes of a plan that are keys of the JSON.
@@ -249,7 +292,9 @@ def plan(options: Plan) -> None:
     seconds = predict(circuit_plan) if found is None else None
     stages = [stage for one in circuit_plan.states for stage in one.placement.groups()]
     bounds = lower_bounds(circuit_plan, sweeps)
-    screen.print(_table(circuit_plan, circuit.name, seconds, bounds))
+    shown = predict(circuit_plan) if found is None else found.predicted_seconds
+    screen.print(_head(circuit_plan, circuit, bounds, shown, None if described is None else described.name))
+    screen.print(_table(circuit_plan, circuit.name, bounds, found is None))
     if options.trajectories is not None:
         screen.print(
             f"these numbers are for each of up to {counted(options.trajectories, 'trajectory')}; equal ones run once"
@@ -259,15 +304,15 @@ def plan(options: Plan) -> None:
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
     if found is not None and described is not None:
-        _show_prediction(screen, found, described, options.rows)
-    elif not circuit_plan.fits:
-        screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}")
+        _show_prediction(screen, found, described, options.rows if options.passes else 0)
     choices = []
     if circuit_plan.kind == "state vector":
         choices = choices_of(circuit_plan, described, **divided)
         screen.print(choices_table(choices))
-    if any(stages):
-        screen.print(_groups(stages, options.rows))
+    if any(stages) and options.passes:
+        _show_passes(screen, stages, options.rows)
+    elif any(stages):
+        screen.print("--passes lists the passes and the stages")
     report = {
         "version": __version__,
         "circuit": circuit.name,

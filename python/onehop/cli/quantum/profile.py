@@ -46,17 +46,17 @@ def _entries(profile: Profile, rows: int) -> Table:
     shown = [e for e in profile.ranks[0] if e.kind in ("pass", "exchange")]
     slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
     table = Table(
-        *(">stage", ">gates", "operations", "tile", ">flops", ">least", ">ms", ">memory", ">peak"),
+        *(">stage", ">gates", "operations", "tile", ">flops", ">least", ">time", ">memory", ">peak"),
         title=f"passes and exchanges of rank 0; memory bandwidth {rate_text(profile.bandwidth)}, or a pass in "
-        f"{seconds_text(profile.pass_seconds)}; arithmetic peak {profile.peak * 1e-9:.3g} GFlop/s",
+        f"{seconds_text(profile.pass_seconds)}; arithmetic peak {rate_text(profile.peak, 'FLOP/s', 3)}",
         caption="tile: bits of an amplitude's place; flops: per amplitude, and those of the least known method;\n"
         "memory, peak: shares of the memory bandwidth and of the arithmetic peak",
     )
     for entry in shown:
         if entry not in slowest:
             continue
-        rate = rate_text(entry.bytes / entry.seconds) if entry.seconds > 0 else "-"
-        stage, time = entry.stage + 1, f"{1e3 * entry.seconds:.3g}"
+        rate = rate_text(entry.bytes / entry.seconds, digits=3) if entry.seconds > 0 else "-"
+        stage, time = entry.stage + 1, seconds_text(entry.seconds, 3)
         if entry.kind == "exchange":
             table.add_row(stage, "", coloured(f"exchange at {rate}", "red"), "", "", "", time)
         else:
@@ -65,27 +65,28 @@ def _entries(profile: Profile, rows: int) -> Table:
             shares = [f"{100 * share:.3g} %" for share in (profile.share(entry), profile.peak_share(entry))]
             table.add_row(stage, entry.gates, what, tile, *work, time, *shares)
     if len(shown) > len(slowest):
-        rest = 1e3 * (sum(e.seconds for e in shown) - sum(e.seconds for e in slowest))
-        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", "", f"{rest:.3g}")
+        rest = sum(e.seconds for e in shown) - sum(e.seconds for e in slowest)
+        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", "", seconds_text(rest, 3))
     return table
 
 
 def _sums(profile: Profile) -> Table:
-    table = Table("", *(f">rank {r}" for r in range(len(profile.ranks))), title="seconds")
+    table = Table("", *(f">rank {r}" for r in range(len(profile.ranks))), title="time")
     totals = [profile.totals(rank) for rank in range(len(profile.ranks))]
     parts = [profile.parts(rank) for rank in range(len(profile.ranks))]
     for kind in (*KINDS, "other"):
         if not any(of_rank[kind] > 0 for of_rank in totals):
             continue
         table.add_row(
-            {"pass": "passes", "exchange": "exchanges"}.get(kind, kind), *(f"{t[kind]:.4f}" for t in totals)
+            {"pass": "passes", "exchange": "exchanges"}.get(kind, kind),
+            *(seconds_text(t[kind]) for t in totals),
         )
         if kind == "pass":
             for part in (*PARTS, "other"):
                 if any(of_rank[part] > 1e-6 for of_rank in parts):
-                    table.add_row(f"  {part}", *(coloured(f"{p[part]:.4f}", "dim") for p in parts))
+                    table.add_row(f"  {part}", *(coloured(seconds_text(p[part]), "dim") for p in parts))
     table.add_section()
-    table.add_row("all", *(f"{profile.seconds:.4f}" for _ in totals))
+    table.add_row("all", *(seconds_text(profile.seconds) for _ in totals))
     return table
 
 

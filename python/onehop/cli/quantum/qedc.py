@@ -16,6 +16,7 @@ from onehop.cli.common import JsonOptions, RanksOptions, console, own_rank, writ
 from onehop.error import BadInput
 from onehop.launch import current_launch
 from onehop.options import LARGEST_SEED, argument, option
+from onehop.text import seconds_text
 
 
 @dataclass(kw_only=True)
@@ -68,7 +69,8 @@ def qedc(options: Qedc) -> None:
         **counted.report(),
     }
     console(options.json).print(
-        f"onehop: {counted.circuits} circuits on {backend.executor.size} ranks, {counted.seconds:.2f} s of simulation"
+        f"onehop: {counted.circuits} circuits on {backend.executor.size} ranks, "
+        f"{seconds_text(counted.seconds)} of simulation"
     )
     write_json(options.json, report)
 

@@ -38,7 +38,7 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
 from onehop.quantum.simulation_options import PRECISIONS
-from onehop.text import bytes_text, counted, seconds_text
+from onehop.text import bytes_text, counted, rate_text, seconds_text
 
 
 def _start_ranks(options: Run) -> None:
@@ -314,7 +314,7 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         disk = report["disk"]
         screen.print(
             f"disk: {bytes_text(disk['bytes_read'])} read, {bytes_text(disk['bytes_written'])} written, "
-            f"{bytes_text(round(disk['bytes_per_second']))}/s; the run took {disk['seconds_over_busy']:.2f} times as "
+            f"{rate_text(disk['bytes_per_second'])}; the run took {disk['seconds_over_busy']:.2f} times as "
             "long as these transfers"
         )
     between = report["bytes_by_level"]["between hosts"]
