@@ -11,6 +11,7 @@ import pytest
 
 from bench_runner import measure, needs_mpi
 from commands import Command
+from onehop.text import rate_text
 from onehop_bench.ghex import ghex_version
 from ranks import Ranks
 
@@ -203,7 +204,10 @@ def test_smearing_counts_as_milc_does(ranks: Ranks, command: Command) -> None:
     assert [row["bytes"] for row in result["rows"]] == [256 * 576 * 3, 256 * 576 * 4]
     for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):
         assert row["limit_us"] > 0 < row["variants"]["scalar code"]
-        assert f"{row['case']}: {256 * flop / row['ours_us'] / 1e3:.1f} GFLOP/s" in "".join(result["notes"])
+        assert (
+            f"{row['case']}: {rate_text(256 * flop / row['ours_us'] * 1e6, 'FLOP/s', 3)} a rank"
+            in "".join(result["notes"])
+        )
     wrong = command("bench", "smearing", "--kinds", "stout")
     assert wrong.returncode == 2
     assert "fat7, asqtad or hisq" in wrong.stderr

@@ -60,7 +60,7 @@ def test_results_read_back(results: Path) -> None:
     assert rates.gflops(rates.ours_us) == 5
     again = read_result("pingpong", results)
     assert again.to_dict() == json.loads((results / "pingpong.json").read_text())
-    assert machine_text(again.host) == "a processor; an MPI; a flag takes 0.03 to 0.19 µs"
+    assert machine_text(again.host) == "a processor; an MPI; a flag takes 30 ns to 190 ns"
 
 
 @pytest.mark.parametrize("name", ["messages", "pingpong", "quarks", "circuits", "simulators"])

@@ -247,7 +247,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
     assert main(["machines", str(file)]) == 0
     shown = capsys.readouterr().out
     assert letters("both ways of host, measured: A paper") in letters(shown)
-    assert "65,536" in shown
+    assert "64 KiB" in shown
 
 
 @pytest.mark.parametrize(

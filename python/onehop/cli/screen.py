@@ -18,6 +18,7 @@ _ASCII = str.maketrans(
     {**dict.fromkeys("┏┳┓┡╇┩┌┬┐├┼┤└┴┘", "+"), **dict.fromkeys("┃│", "|"), **dict.fromkeys("━─", "-")}
 )
 _LEAST = 6  # columns become no narrower
+_LONGEST_WORD = 16  # longer ones are broken like text
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -137,11 +138,11 @@ class Table:
         return widths
 
     def _floor(self, i: int) -> int:
-        """Return the width of the longest word of a column, or of the longest number of a column of numbers."""
+        """Return the width of the longest word of a column, or of the longest number; less for words such as URLs."""
         words = self.columns[i].header.split() if self._show_header else []
         for cells, _ in self._rows:
             words += cells[i].splitlines() if self.columns[i].justify == "right" else cells[i].split()
-        return max(_LEAST, *map(_width, words), 0)
+        return min(max(_LEAST, *map(_width, words), 0), _LONGEST_WORD)
 
 
 def _border(parts: str, widths: list[int]) -> str:
