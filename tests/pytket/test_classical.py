@@ -104,6 +104,7 @@ _EXPRESSIONS: list[tuple[Callable[[Any, Any], Any], Callable[[int, int], int]]] 
     (lambda a, b: a - b, lambda a, b: a - b),
     (lambda a, b: a * b + 1, lambda a, b: a * b + 1),
     (lambda a, b: (a & b) | (a ^ 5), lambda a, b: (a & b) | (a ^ 5)),
+    (lambda a, b: a // (b | 1), lambda a, b: a // (b | 1)),
     (lambda a, b: a << 1, lambda a, b: a << 1),
     (lambda a, b: a >> b, lambda a, b: a >> b),
     (lambda a, b: RegNot(a), lambda a, b: ~a),
@@ -147,6 +148,6 @@ def test_conditions_agree_with_numbers() -> None:
 
 def test_what_has_no_bits() -> None:
     circuit, a, b, o = _registers()
-    circuit.add_clexpr_from_logicexp(a // b, o.to_list())
-    with pytest.raises(BadInput, match="found RegDiv"):
+    circuit.add_clexpr_from_logicexp(a**b, o.to_list())
+    with pytest.raises(BadInput, match="found RegPow"):
         converted(circuit)

@@ -239,6 +239,7 @@ EXPRESSIONS = {
     "bit xor": (lambda a, b: expr.equal(expr.bit_xor(a, b), 3), lambda a, b: a ^ b == 3),
     "bit or": (lambda a, b: expr.less(expr.bit_or(a, b), 3), lambda a, b: a | b < 3),
     "bit not": (lambda a, b: expr.equal(expr.bit_not(a), b), lambda a, b: 3 - a == b),
+    "quotient": (lambda a, b: expr.equal(expr.div(a, expr.bit_or(b, 1)), 1), lambda a, b: a // (b | 1) == 1),
     "shift": (lambda a, b: expr.equal(expr.shift_right(a, 1), 1), lambda a, b: a >> 1 == 1),
     "index": (lambda a, b: expr.index(a, 1), lambda a, b: a >> 1),
     "constant": (lambda a, b: expr.lift(True), lambda a, b: True),

@@ -88,7 +88,7 @@ def _expression(logic: BitLogic, wired: Any, node: Any, where: list[int]) -> lis
         return logic.difference([FALSE] * _WIDTH, values[0])
     if len(values) == 2 and (found := _binary(logic, node.op, *values)) is not None:
         return found
-    raise BadInput(f"expected expressions of bits, sums, products and comparisons, found {name}")
+    raise BadInput(f"expected expressions of bits, sums, products, quotients and comparisons, found {name}")
 
 
 def _binary(logic: BitLogic, operation: ClOp, a: list[int], b: list[int]) -> list[int] | None:
@@ -112,5 +112,6 @@ def _binary(logic: BitLogic, operation: ClOp, a: list[int], b: list[int]) -> lis
         "Add": lambda: logic.sum(wide, b),
         "Sub": lambda: logic.difference(wide, b),
         "Mul": lambda: logic.product(wide, b, _WIDTH),
+        "Div": lambda: logic.quotient(a, b),
     }
     return answers[name]() if name in answers else None

@@ -144,6 +144,17 @@ class BitLogic:
             found = self.sum(found, row)
         return found
 
+    def quotient(self, a: Bits, b: Bits) -> list[int]:
+        """Compute the quotient of two numbers, as wide as the longer one; all ones if b is 0."""
+        a, b = _same_length(a, b)
+        divisor, rest, found = [*b, FALSE], [FALSE] * (len(b) + 1), []
+        for bit in reversed(a):
+            rest = [bit, *rest[:-1]]
+            fits = self.negation(self.less(rest, divisor))
+            rest = self.difference(rest, [self.both(one, fits) for one in divisor])
+            found.insert(0, fits)
+        return found
+
     def select(self, number: Bits, options: Sequence[Bits]) -> list[int]:
         """Compute the option with this number; zeros if there is none."""
         hits = [self.equals(number, k) for k in range(len(options))]
@@ -242,7 +253,12 @@ def _binary(logic: BitLogic, node: Any, value_of: Callable[[expr.Expr], list[int
         return logic.select(by, [[*zeros[:k], *bits[: len(bits) - k]] for k in range(len(bits))])
     a, b = _same_length(value_of(node.left), value_of(node.right))
     bitwise = {"BIT_AND": logic.both, "BIT_OR": logic.either, "BIT_XOR": logic.different}
-    numbers = {"ADD": logic.sum, "SUB": logic.difference, "MUL": lambda x, y: logic.product(x, y, len(x))}
+    numbers = {
+        "ADD": logic.sum,
+        "SUB": logic.difference,
+        "MUL": lambda x, y: logic.product(x, y, len(x)),
+        "DIV": logic.quotient,
+    }
     if name in numbers and hasattr(node.type, "width"):
         return numbers[name](a, b)
     if name in bitwise:

@@ -275,19 +275,31 @@ Value Arithmetic::bitwise(Symbol operation, const Value& left, const Value& righ
 
 Value Arithmetic::shift(Symbol operation, const Value& left, const Value& right, Place place) {
   if (!left.is_integral()) fail(place, "expected bits or an integer before " + spelled(operation));
-  const std::int64_t asked = integer(right, place, "a number of bits to shift by");
-  if (asked < 0) fail(place, "expected to shift by 0 bits or more, found " + std::to_string(asked));
   const int width = left.type.bits();
-  const auto by = static_cast<std::size_t>(std::min<std::int64_t>(asked, width));
   Bits bits = bits_of(left, width);
-  if (operation == symbol("<<")) {
-    bits.insert(bits.begin(), by, zero_bit);
-  } else {
-    const int fill = left.type.kind == TypeKind::integer ? bits.back() : zero_bit;
-    bits.erase(bits.begin(), bits.begin() + static_cast<std::ptrdiff_t>(by));
-    bits.insert(bits.end(), by, fill);
+  const int fill = operation == symbol(">>") && left.type.kind == TypeKind::integer ? bits.back() : zero_bit;
+  const auto shifted = [&](std::int64_t asked) {
+    const auto by = std::min<std::int64_t>(asked, width);
+    Bits moved(static_cast<std::size_t>(by), fill);
+    if (operation == symbol("<<")) {
+      moved.insert(moved.end(), bits.begin(), bits.end() - by);
+    } else {
+      moved.insert(moved.begin(), bits.begin() + by, bits.end());
+    }
+    return moved;
+  };
+  if (!right.is_integral() || is_known(right)) {
+    const std::int64_t asked = integer(right, place, "a number of bits to shift by");
+    if (asked < 0) fail(place, "expected to shift by 0 bits or more, found " + std::to_string(asked));
+    return made_of(shifted(asked), left.type);
   }
-  bits.resize(static_cast<std::size_t>(width));
+  if (right.type.kind == TypeKind::integer) {
+    fail(place, "expected a uint or bits as the number of bits to shift by, found a measured " + right.type.text());
+  }
+  for (std::size_t k = 0; k < right.bits.size(); ++k) {
+    const Bits moved = shifted(k < 32 ? std::int64_t{1} << k : width);
+    for (std::size_t j = 0; j < bits.size(); ++j) bits[j] = logic_.choice(right.bits[k], moved[j], bits[j]);
+  }
   return made_of(std::move(bits), left.type);
 }
 
@@ -331,18 +343,30 @@ Value Arithmetic::unknown_arithmetic(Symbol operation, const Value& left, const 
     for (const int bit : b) opposite.push_back(logic_.negation(bit));
     return made_of(logic_.sum(a, opposite, one_bit), type);
   }
-  const bool natural = left.type.kind != TypeKind::integer || a.back() == zero_bit;
-  if (natural && is_known(right) && std::has_single_bit(static_cast<std::uint64_t>(number_of(right)))) {
-    const int by = std::countr_zero(static_cast<std::uint64_t>(number_of(right)));
+  if (operation != symbol("**")) return unknown_division(operation, left, right, type, place);
+  fail(place, "expected numbers that are known before the run beside **, found one that depends on measurements");
+}
+
+Value Arithmetic::unknown_division(Symbol operation, const Value& left, const Value& right, const Type& type,
+                                   Place place) {
+  const int width = type.bits();
+  const Bits a = bits_of(left, width);
+  const Bits b = bits_of(right, width);
+  const int minus = left.type.kind == TypeKind::integer ? a.back() : zero_bit;
+  const int other_minus = right.type.kind == TypeKind::integer ? b.back() : zero_bit;
+  const auto divisor = is_known(right) ? static_cast<std::uint64_t>(number_of(right)) : 0;
+  if (is_known(right) && divisor == 0) fail(place, "expected a number, found a division by zero");
+  if (minus == zero_bit && other_minus == zero_bit && std::has_single_bit(divisor)) {
+    const int by = std::countr_zero(divisor);
     if (operation == symbol("/")) return shift(symbol(">>"), made_of(a, type), integer_value(by), place);
-    if (operation == symbol("%")) {
-      Bits low(a.begin(), a.begin() + std::min(by, width));
-      low.resize(static_cast<std::size_t>(width), zero_bit);
-      return made_of(std::move(low), type);
-    }
+    Bits low(a.begin(), a.begin() + std::min(by, width));
+    low.resize(static_cast<std::size_t>(width), zero_bit);
+    return made_of(std::move(low), type);
   }
-  fail(place, "expected numbers that are known before the run beside " + spelled(operation) +
-                  ", found one that depends on measurements; only + - * and divisions by powers of 2 can");
+  Bits rest;
+  Bits found = logic_.quotient(logic_.turned(a, minus), logic_.turned(b, other_minus), rest);
+  if (operation == symbol("%")) return made_of(logic_.turned(rest, minus), type);
+  return made_of(logic_.turned(found, logic_.different(minus, other_minus)), type);
 }
 
 Value Arithmetic::real_arithmetic(Symbol operation, const Value& left, const Value& right, Place place) {

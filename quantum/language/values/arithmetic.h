@@ -42,6 +42,7 @@ class Arithmetic {
   Value complex_arithmetic(Symbol operation, const Value& left, const Value& right, Place place);
   Value integer_arithmetic(Symbol operation, const Value& left, const Value& right, Place place);
   Value unknown_arithmetic(Symbol operation, const Value& left, const Value& right, const Type& type, Place place);
+  Value unknown_division(Symbol operation, const Value& left, const Value& right, const Type& type, Place place);
   Value made_of(Bits bits, const Type& type) const;
   Value count_ones(const Value& of, Place place);
   [[nodiscard]] std::complex<double> complex(const Value& value, Place place) const;

@@ -128,6 +128,29 @@ Bits Logic::product(const Bits& a, const Bits& b) {
   return found;
 }
 
+Bits Logic::quotient(const Bits& a, const Bits& b, Bits& rest) {
+  Bits found(a.size(), zero_bit);
+  Bits divisor = b;
+  divisor.push_back(zero_bit);
+  rest.assign(divisor.size(), zero_bit);
+  for (std::size_t k = a.size(); k-- > 0;) {
+    rest.insert(rest.begin(), a[k]);
+    rest.pop_back();
+    found[k] = negation(less(rest, divisor));
+    Bits opposite;  // of the divisor if it fits, else of 0
+    for (const int bit : divisor) opposite.push_back(all_of({{bit, 1}, {found[k], 1}}, true));
+    rest = sum(rest, opposite, one_bit);
+  }
+  rest.pop_back();
+  return found;
+}
+
+Bits Logic::turned(const Bits& a, int negative) {
+  Bits found;
+  for (const int bit : a) found.push_back(different(bit, negative));
+  return sum(found, Bits(a.size(), zero_bit), negative);
+}
+
 Condition Logic::condition_of(int bit) {
   if (bit < first_hidden || circuit_.operations.empty()) return {{bit}, 1};
   const Operation& last = circuit_.operations.back();

@@ -41,6 +41,10 @@ class Logic {
   int less(const Bits& a, const Bits& b);  // of natural numbers
   Bits sum(const Bits& a, const Bits& b, int carry);
   Bits product(const Bits& a, const Bits& b);
+  // Of natural numbers of the same length; `rest` receives the remainder. A division by zero gives ones, and a as rest.
+  Bits quotient(const Bits& a, const Bits& b, Bits& rest);
+  // -a if `negative`, else a.
+  Bits turned(const Bits& a, int negative);
   // If the last operation sets this hidden bit to the truth of a condition, removes it and returns the condition.
   Condition condition_of(int bit);
   // Forgets functions in hidden bits from this one on, which a loop may set again, or never.
