@@ -26,7 +26,7 @@ endif()
 target_link_libraries(onehop_headers PRIVATE onehop)
 onehop_compile_options(onehop_headers)
 
-file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc tests/quantum/language/*.cc)
+file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc tests/quantum/language/*.cc tests/device/standin/standin.cc)
 list(FILTER ONEHOP_TEST_SOURCES EXCLUDE REGEX "/tests/(mpi|compat)/")
 set(_subjects onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives)
 # The thread sanitizer finds races between threads, so its build leaves out the parts that run on one thread: machines, schedules,
@@ -54,6 +54,20 @@ target_compile_options(onehop_tests PRIVATE ${_quick_to_compile})
 # This test compares vectors with scalars bit by bit.
 set_source_files_properties(tests/lattice/test_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")
 onehop_precompile(onehop_tests <gtest/gtest.h>)
+
+# Stand-ins for the drivers of cards, which tests load in their place.
+foreach(kind cuda hip)
+  add_library(onehop_standin_${kind} SHARED tests/device/standin/driver.cc src/device/kernels.cc)
+  target_include_directories(onehop_standin_${kind} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} include)
+  target_link_libraries(onehop_standin_${kind} PRIVATE Threads::Threads)
+  onehop_compile_options(onehop_standin_${kind})
+  set_target_properties(onehop_standin_${kind} PROPERTIES CXX_VISIBILITY_PRESET hidden OUTPUT_NAME standin_${kind})
+  add_dependencies(onehop_tests onehop_standin_${kind})
+  target_compile_definitions(onehop_tests PRIVATE STANDIN_${kind}="$<TARGET_FILE:onehop_standin_${kind}>")
+endforeach()
+target_compile_features(onehop_standin_cuda PRIVATE cxx_std_20)
+target_compile_features(onehop_standin_hip PRIVATE cxx_std_20)
+target_compile_definitions(onehop_standin_hip PRIVATE STANDIN_HIP)
 
 # The thread sanitizer of g++ 12 cannot map its shadow memory if the kernel randomises addresses with more than 28 bits.
 if(ONEHOP_SANITIZE MATCHES "thread")

@@ -1,0 +1,158 @@
+#include "src/device/driver.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "src/base/env.h"
+
+namespace onehop::device {
+namespace {
+
+struct Sought {
+  const char* variable;
+  const char* called;
+  std::array<const char*, 3> files;
+  int oldest;  // as the driver numbers its versions
+  const char* oldest_text;
+};
+
+constexpr Sought cuda{"ONEHOP_CUDA", "CUDA driver", {"libcuda.so.1", nullptr, nullptr}, 11080, "CUDA 11.8"};
+constexpr Sought hip{
+    "ONEHOP_HIP", "HIP runtime", {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, 60000000, "ROCm 6.0"};
+
+const Sought& sought(Kind kind) { return kind == Kind::cuda ? cuda : hip; }
+
+void* open(const Sought& library, std::string& reason) {
+  std::vector<std::string> names;
+  if (const auto chosen = env::text(library.variable)) {
+    names.push_back(*chosen);
+  } else {
+    for (const char* const file : library.files) {
+      if (file != nullptr) names.emplace_back(file);
+    }
+  }
+  for (const std::string& name : names) {
+    if (void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+    if (const char* const why = dlerror(); reason.empty() && why != nullptr) reason = why;
+  }
+  reason = "no " + std::string(library.called) + " was found (" + reason +
+           "): install the driver of the card, or set " + library.variable + " to the path of its library";
+  return nullptr;
+}
+
+}  // namespace
+
+std::string Driver::error_name(int code) const {
+  const char* name = nullptr;
+  if (kind == Kind::cuda) {
+    if (cuda_error_name_(code, &name) != 0) name = nullptr;
+  } else {
+    name = hip_error_name_(code);
+  }
+  return name == nullptr ? "error " + std::to_string(code) : name;
+}
+
+// Returns the name of a function that is missing, or an empty text.
+std::string Driver::bind(void* library) {
+  std::string missing;
+  const bool is_cuda = kind == Kind::cuda;
+  const auto find = [&](auto*& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr && missing.empty()) missing = name;
+  };
+  const auto bind = [&](auto& call, const char* cuda_name, const char* hip_name) {
+    call.name = is_cuda ? cuda_name : hip_name;
+    if (call.name != nullptr) find(call.function, call.name);
+  };
+  bind(init, "cuInit", "hipInit");
+  bind(version, "cuDriverGetVersion", "hipDriverGetVersion");
+  bind(count, "cuDeviceGetCount", "hipGetDeviceCount");
+  bind(get, "cuDeviceGet", "hipDeviceGet");
+  bind(model, "cuDeviceGetName", "hipDeviceGetName");
+  bind(total_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem");
+  bind(attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute");
+  bind(retain_context, "cuDevicePrimaryCtxRetain", nullptr);
+  bind(push_context, "cuCtxPushCurrent_v2", nullptr);
+  bind(pop_context, "cuCtxPopCurrent_v2", nullptr);
+  bind(current_card, nullptr, "hipGetDevice");
+  bind(make_current, nullptr, "hipSetDevice");
+  bind(allocate, "cuMemAlloc_v2", "hipMalloc");
+  bind(free, "cuMemFree_v2", "hipFree");
+  bind(memory_info, "cuMemGetInfo_v2", "hipMemGetInfo");
+  bind(allocate_pinned, "cuMemHostAlloc", "hipHostMalloc");
+  bind(free_pinned, "cuMemFreeHost", "hipHostFree");
+  bind(pinned_on_device, "cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer");
+  bind(pointer_attribute, "cuPointerGetAttribute", "hipPointerGetAttribute");
+  bind(copy_in, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync");
+  bind(copy_out, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync");
+  bind(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync");
+  bind(fill, "cuMemsetD8Async", "hipMemsetD8Async");
+  bind(handle, "cuIpcGetMemHandle", "hipIpcGetMemHandle");
+  bind(map, "cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle");
+  bind(unmap, "cuIpcCloseMemHandle", "hipIpcCloseMemHandle");
+  bind(make_stream, "cuStreamCreate", "hipStreamCreateWithFlags");
+  bind(destroy_stream, "cuStreamDestroy_v2", "hipStreamDestroy");
+  bind(synchronize, "cuStreamSynchronize", "hipStreamSynchronize");
+  bind(query, "cuStreamQuery", "hipStreamQuery");
+  bind(make_event, "cuEventCreate", "hipEventCreateWithFlags");
+  bind(destroy_event, "cuEventDestroy_v2", "hipEventDestroy");
+  bind(record, "cuEventRecord", "hipEventRecord");
+  bind(wait, "cuStreamWaitEvent", "hipStreamWaitEvent");
+  bind(elapsed, "cuEventElapsedTime", "hipEventElapsedTime");
+  bind(load_module, "cuModuleLoadData", "hipModuleLoadData");
+  bind(function, "cuModuleGetFunction", "hipModuleGetFunction");
+  bind(set_function_attribute, "cuFuncSetAttribute", nullptr);
+  bind(resident, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
+  bind(launch, "cuLaunchKernel", "hipModuleLaunchKernel");
+  if (is_cuda) {
+    find(cuda_error_name_, "cuGetErrorName");
+  } else {
+    find(hip_error_name_, "hipGetErrorName");
+  }
+  return missing;
+}
+
+std::unique_ptr<Driver> Driver::load(Kind kind, std::string& reason) {
+  const Sought& library = sought(kind);
+  void* const handle = open(library, reason);
+  if (handle == nullptr) return nullptr;
+  auto driver = std::make_unique<Driver>();
+  driver->kind = kind;
+  if (const std::string missing = driver->bind(handle); !missing.empty()) {
+    reason = "the " + std::string(library.called) + " has no function " + missing + ": install a newer one, " +
+             library.oldest_text + " at least";
+    return nullptr;
+  }
+  const auto failed = [&](const auto& call, int code) {
+    if (code != 0) reason = std::string(call.name) + " of the " + library.called + ": " + driver->error_name(code);
+    return code != 0;
+  };
+  if (failed(driver->init, driver->init.function(0))) return nullptr;
+  int version = 0;
+  if (failed(driver->version, driver->version.function(&version))) return nullptr;
+  if (version >= library.oldest) return driver;
+  reason = "expected a " + std::string(library.called) + " of " + library.oldest_text + " or newer, found version " +
+           std::to_string(version) + ": update the driver of the card";
+  return nullptr;
+}
+
+const Driver* Driver::find(Kind kind, std::string& reason) {
+  static std::mutex mutex;
+  static std::map<std::pair<Kind, std::string>, std::unique_ptr<Driver>> found;  // a driver is never unloaded
+  const std::string chosen = env::text(sought(kind).variable).value_or("");
+  if (chosen == "none") {
+    reason = std::string(sought(kind).variable) + "=none switches the " + sought(kind).called + " off";
+    return nullptr;
+  }
+  const std::lock_guard guard(mutex);
+  auto& driver = found[{kind, chosen}];
+  if (driver == nullptr) driver = load(kind, reason);
+  return driver.get();
+}
+
+}  // namespace onehop::device
