@@ -28,26 +28,25 @@ REFUSED = {
     "--kappa 0.1, --u0 1, --naik-epsilon 0",
     "measure no.lime --quarks clover --mass 0.1": "--noise-vectors 0, --phases standard",
     **{
-        f"{SOLVE} --action {action}": "--kappa 0.1, --csw 1.0, --spin 0, --method bicgstab, --schwarz 0, --recon 12, "
-        "--output-precision single, --overwrite, --half-halo, --long a.lime"
+        f"{SOLVE} --action {action}": "--kappa 0.1, --csw 1.0, --spin 0, --spin-basis fnal, --method bicgstab, "
+        "--schwarz 0, --recon 12, --output-precision single, --overwrite, --half-halo, --long a.lime"
         + (", --u0 1" if action != "asqtad" else "")
         + (", --naik-epsilon 0" if action != "hisq" else "")
         for action in STAGGERED
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",
+    f"{SOLVE} --action wilson --source-file a.lime": "--source point, --colour 0, --spin 0",
+    f"{SOLVE} --source propagator": "--colour 0",
+    f"{SOLVE} --convention milc": "--phases milc",
     f"{SOLVE} --sloppy-precision double": "--half-halo",
-    f"{SOLVE} --shift 1": "--deflate a.npz",
+    f"{SOLVE} --shift 1": "--deflate a.npz, --convention onehop",
     "eigen no.lime": "--u0 1, --output-precision half, --overwrite",
     "solve --fat a.lime --mass 0.1": "--boundary periodic, --phases standard, --su3-tolerance 1e-4, "
-    "--extent 4x4x4x4, --accept-checksum",
+    "--extent 4x4x4x4, --accept-checksum, --convention onehop",
     **{
         f"{SOLVE} --action {action}": "--u0 1, --phases milc, --lanes 8, --output-precision single, --overwrite, "
         "--half-halo, --shift 1, --deflate a.npz"
-        + (
-            ", --csw 1, --fat a.lime, --long a.lime, --source-file a.lime, --output a.lime"
-            if action == "wilson"
-            else ""
-        )
+        + (", --csw 1, --fat a.lime, --long a.lime" if action == "wilson" else "")
         for action in WILSON
     },
     f"{SOLVE} --action wilson --method cgnr": "--schwarz 2",
@@ -75,7 +74,8 @@ ALWAYS = {
     "smear": "file kind output grid ranks tolerance extent accept_checksum json",
     "eigen": "file count residual degree applications action phases boundary output grid ranks tolerance extent "
     "accept_checksum json",
-    "solve": "file mass action tolerance iterations precision sloppy_precision reproducible grid ranks json",
+    "solve": "file output source_file mass action tolerance iterations precision sloppy_precision reproducible grid "
+    "ranks json",
 }
 
 
@@ -87,8 +87,8 @@ def test_options_without_effect_are_refused(
     told = capsys.readouterr().err
     assert "Traceback" not in told
     name = {"-n": "--ranks"}.get(option.split()[0], option.split()[0])
-    # Errors about files of the wrong kind, and about files that Wilson quarks do not use, name what was expected.
-    if name not in ("--fat", "--long", "--output", "--source-file"):
+    # Errors about files that Wilson quarks do not use name what was expected.
+    if name not in ("--fat", "--long", "--output"):
         assert name in told
     assert "cannot read" not in told
 

@@ -1,7 +1,7 @@
 """Lattice QCD on a grid of ranks: geometry, SU(3) gauge fields and their files, staggered and Wilson quarks."""
 
 from onehop.error import explain_public
-from onehop.lattice import mesons, smearing
+from onehop.lattice import conventions, mesons, smearing
 from onehop.lattice.deflation import deflated_solve
 from onehop.lattice.eigen import Eigenvectors, lowest_eigenvectors
 from onehop.lattice.eigenvectors import read_eigenvectors, write_eigenvectors
@@ -10,8 +10,10 @@ from onehop.lattice.files import (
     GaugeFile,
     read_gauge,
     read_links,
+    read_propagator,
     read_vectors,
     write_gauge,
+    write_propagator,
     write_vectors,
 )
 from onehop.lattice.flow import Flow, FlowPoint, field_strength, gradient_flow, polyakov_loop
@@ -39,6 +41,7 @@ __all__ = [
     "Wilson",
     "clover_blocks",
     "clover_leaves",
+    "conventions",
     "deflated_solve",
     "field_strength",
     "gradient_flow",
@@ -49,12 +52,14 @@ __all__ = [
     "read_eigenvectors",
     "read_gauge",
     "read_links",
+    "read_propagator",
     "read_vectors",
     "smearing",
     "thermalize",
     "wilson_kappa",
     "write_eigenvectors",
     "write_gauge",
+    "write_propagator",
     "write_vectors",
 ]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console
 from onehop.lattice import GaugeFile, Plaquettes
+from onehop.lattice.conventions import CONVENTIONS
 from onehop.lattice.files.parsing import ACCEPTED
 from onehop.lattice.phases import PHASES
 from onehop.options import LARGEST_INT, Options, argument, option
@@ -103,6 +104,11 @@ def phases_option(default: str | None, text: str, **accepted: Any) -> Any:
         choices=PHASES,
         **accepted,
     )
+
+
+def convention_option(text: str) -> Any:
+    """Make the field of the program whose conventions are meant."""
+    return option("onehop", text, choices=tuple(CONVENTIONS))
 
 
 def naik_epsilon_option() -> Any:

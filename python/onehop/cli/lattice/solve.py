@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ from onehop.lattice import (
     wilson_kappa,
     write_vectors,
 )
+from onehop.lattice.conventions import convention
 from onehop.lattice.files import links_have_checksum, read_note, vectors_have_checksum
+from onehop.lattice.files.propagators import Quark, read_columns, write_columns
 from onehop.lattice.operators import SolverOptions, WilsonSolverOptions
 from onehop.launch import ensure_ranks
 from onehop.text import counted, rate_text, seconds_text
@@ -93,14 +96,33 @@ def _staggered(options: Solve) -> Staggered:
     )
 
 
-def _point_source(
-    geometry: Geometry, group: Group, shape: tuple[int, ...], *place: int
-) -> NDArray[np.complex128]:
-    """Return this rank's block of a source at the origin: 1 at one of the numbers of a site."""
-    source = np.zeros((*geometry.block_shape, *shape), np.complex128)
+def _sources(options: Solve, geometry: Geometry, group: Group, quark: Quark | None) -> NDArray[np.complex128]:
+    """Return this rank's block of the right-hand sides, as in the file or at the origin. Collective.
+
+    Without a `quark` they are colour vectors in an unknown convention.
+    """
+    if options.source_file is not None:
+        if own_rank() == 0:
+            say_unverified(options.source_file, vectors_have_checksum(options.source_file), options.json)
+        if quark is None:
+            return read_vectors(options.source_file, geometry, group)
+        return read_columns(
+            options.source_file, geometry, group, replace(quark, kappa=None, antiperiodic=None)
+        )
+    inner = (3,) if quark is None else quark.inner
+    count = int(np.prod(inner))
+    columns = [options.colour if len(inner) == 1 else 3 * options.spin + options.colour]
+    if options.source == "propagator":
+        columns = list(range(count))
+    sources = np.zeros((len(columns), *geometry.block_shape, count), np.complex128)
     if group.rank == 0:  # the block of rank 0 contains the origin
-        source[(0,) * len(geometry.block)][place] = 1
-    return source
+        sources[:, 0, 0, 0, 0] = np.eye(count)[columns]
+    return sources.reshape(*sources.shape[:-1], *inner)
+
+
+def _alone(fields: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Return the only field without the axis of fields, or several as they are."""
+    return fields[0] if len(fields) == 1 else fields
 
 
 @contextlib.contextmanager
@@ -118,17 +140,18 @@ def _following(tolerance: float) -> Iterator[Progress | None]:
 def _solve_staggered(options: Solve, progress: Progress | None) -> None:
     """Solve for staggered quarks, write the solution and report. Collective."""
     operator = _staggered(options)
-    geometry, group, file = operator.geometry, operator.group, options.source_file
-    if file is None:
-        source = _point_source(geometry, group, (3,), options.colour)
-    else:
-        vectors = read_vectors(file, geometry, group)
-        source = vectors[0] if len(vectors) == 1 else vectors
-        if own_rank() == 0:
-            say_unverified(file, vectors_have_checksum(file), options.json)
+    geometry, group = operator.geometry, operator.group
+    chosen_name = options.convention if options.phases == "standard" else options.phases
+    quark = Quark(convention(chosen_name), wilson=False, antiperiodic=options.boundary == "antiperiodic")
+    sources = _sources(options, geometry, group, None if options.fat is not None else quark)
+    factor: Any = 1
+    if options.convention != "onehop":
+        signs = quark.convention.staggered_signs(geometry, group.rank)[..., None]
+        sources, factor = sources * signs, signs * quark.convention.staggered_propagator_factor
+    source = _alone(sources)
     mass = options.mass[0] if len(options.mass) == 1 else options.mass
     how: dict[str, Any] = {**options.part(SolverOptions), "progress": progress}
-    chosen = {"action": options.action, "mass": mass}
+    chosen = {"action": options.action, "mass": mass, "convention": options.convention}
     if options.shift:
         chosen["shifts"] = options.shift
         result = operator.solve_shifts(source, options.mass[0], options.shift, **how)
@@ -139,33 +162,50 @@ def _solve_staggered(options: Solve, progress: Progress | None) -> None:
     else:
         result = operator.solve(source, mass, **how)
     report = solve_report(group, geometry, operator.threads, chosen, options.tolerance, result)
-    if options.output is not None:
-        equation = "(M^dagger M + shift) x = b" if options.shift else "M x = b"
-        write_vectors(
-            options.output,
-            result.solution.reshape(-1, *geometry.block_shape, 3),
-            geometry,
-            group,
-            note=f"solution of {equation}, mass {mass}, residual {result.true_residual:.3e}",
-            precision=64 if options.output_precision == "double" else 32,
-            overwrite=options.overwrite,
-        )
+    solutions = factor * result.solution.reshape(-1, *geometry.block_shape, 3)
+    equation = "(M^dagger M + shift) x = b" if options.shift else "M x = b"
+    note = f"solution of {equation}, mass {mass}, residual {result.true_residual:.3e}"
+    if options.output is not None and options.fat is not None:
+        write_vectors(options.output, solutions, geometry, group, note=note, **options.writing())
+    elif options.output is not None:
+        _write(options, solutions, geometry, group, quark, note)
     advice = advice_after(result, options.iterations, options.precision, "a larger mass")
     finish_solve(report, options.json, advice)
 
 
+def _write(
+    options: Solve,
+    solutions: NDArray[np.complex128],
+    geometry: Geometry,
+    group: Group,
+    quark: Quark,
+    note: str,
+) -> None:
+    """Write the solutions, which are in the convention of `quark`. Collective."""
+    of_point = options.source_file is None
+    how: dict[str, Any] = {"of_point": of_point, "note": note, **options.writing()}
+    write_columns(options.output or "", solutions, geometry, group, quark, **how)
+
+
 def _solve_wilson(options: Solve, progress: Progress | None) -> None:
-    """Solve for Wilson quarks and a point source, and report. Collective."""
+    """Solve for Wilson quarks, write the solution and report. Collective."""
     gauge = _read(options)
     geometry, group = gauge.geometry, gauge.group
     kappa = wilson_kappa(options.mass[0]) if options.kappa is None else options.kappa
     csw = options.csw if options.action == "clover" else 0.0
     antiperiodic = options.boundary == "antiperiodic"
     wilson = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic, recon=options.recon)
-    source = _point_source(geometry, group, (4, 3), options.spin, options.colour)
-    result = wilson.solve(source, **options.part(WilsonSolverOptions), progress=progress)
+    theirs = convention(options.convention, options.spin_basis)
+    quark = Quark(theirs, wilson=True, kappa=kappa, antiperiodic=antiperiodic)
+    sources = theirs.spinors_of_onehop(_sources(options, geometry, group, quark))
+    result = wilson.solve(_alone(sources), **options.part(WilsonSolverOptions), progress=progress)
     chosen = {"action": options.action, "kappa": kappa, "csw": csw, "method": options.method}
+    chosen["convention"] = options.convention
     report = solve_report(group, geometry, wilson.threads, chosen, options.tolerance, result)
+    if options.output is not None:
+        note = f"solution of M x = b, kappa {kappa:.9g}, csw {csw:g}, residual {result.true_residual:.3e}"
+        solutions = theirs.wilson_factor(kappa) * theirs.spinors(result.solution)
+        _write(options, solutions.reshape(sources.shape), geometry, group, quark, note)
     advice = advice_after(result, options.iterations, options.precision, "a smaller kappa")
     finish_solve(report, options.json, advice)
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions
 from onehop.cli.lattice.common import (
     GAUGE_FILE,
     ReadOptions,
     boundary_option,
+    convention_option,
     naik_epsilon_option,
     phases_option,
 )
 from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
+from onehop.lattice.conventions import SPIN_BASES, convention
 from onehop.lattice.files import check_target
 from onehop.lattice.operators import WilsonSolverOptions
 from onehop.lattice.staggered import STAGGERED_ACTIONS
@@ -36,6 +39,12 @@ class WilsonOptions(WilsonSolverOptions):
     )
     csw: float = option(1.0, "Clover coefficient (clover only).")
     spin: int = option(0, "Spin of the point source.", low=0, high=3)
+    spin_basis: str | None = option(
+        None,
+        "Spin basis of source, solution and --spin.",
+        choices=tuple(SPIN_BASES),
+        default="that of --convention",
+    )
     recon: int = option(
         18,
         "Real numbers kept per link. 12 keeps two rows and reconstructs the third.",
@@ -69,10 +78,15 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         metavar="FILE",
     )
     long: str | None = option(None, "Read long links from FILE (only with --fat).", metavar="FILE")
-    source: str = option("point", "Kind of source: a point source at the origin.", choices=("point",))
+    source: str = option(
+        "point",
+        "Kind of source: a point source at the origin, of one spin and colour or of all of them (propagator).",
+        choices=("point", "propagator"),
+    )
     source_file: str | None = option(
         None,
-        "Read the right-hand sides from a SciDAC file of colour vectors; solve for all at once.",
+        "Read the right-hand sides from a SciDAC file of colour vectors (Wilson: spinors or a propagator), and "
+        "solve for all at once.",
         metavar="FILE",
     )
     colour: int = option(0, "Colour of the point source.", low=0, high=2)
@@ -81,12 +95,19 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
     )
     output_precision: str = option("single", "Precision of the output file.", choices=("double", "single"))
     overwrite: bool = option(False, "Overwrite an existing file.")
+    convention: str = convention_option(
+        "Program in whose convention source and solution are: phases, spin basis, signs, 2 kappa."
+    )
     u0: float = option(1.0, "Tadpole factor u0 (asqtad only).")
     naik_epsilon: float = naik_epsilon_option()
     phases: str = phases_option("standard", "Staggered phases.")
     boundary: str = boundary_option("Boundary in time.")
     lanes: int = option(8, "Largest number of sites in a SIMD vector.", low=1, high=LARGEST_INT)
     su3_tolerance: float = option(1e-4, "Largest allowed deviation of a link from SU(3).", above=0)
+
+    def writing(self) -> dict[str, Any]:
+        """Return the keywords of the functions that write the solution."""
+        return {"precision": 64 if self.output_precision == "double" else 32, "overwrite": self.overwrite}
 
     def check(self) -> None:
         """Check the options before any rank starts."""
@@ -100,6 +121,14 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         sloppy = self.sloppy_precision or self.precision
         if _PRECISIONS.index(sloppy) >= _PRECISIONS.index(self.precision):
             self.refuse(("half_halo",), "needs a --sloppy-precision below --precision")
+        if self.source_file is not None:
+            self.refuse(("source", "colour", "spin"), "is for a point source, found --source-file")
+        if self.source == "propagator":
+            self.refuse(("colour", "spin"), "is for one column, found --source propagator")
+        if self.output is None:
+            self.refuse(("output_precision", "overwrite"), "is for --output")
+        else:
+            check_target(self.output, self.overwrite)
         if self.action in WILSON_ACTIONS:
             self._check_wilson()
         else:
@@ -107,11 +136,8 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
 
     def _check_wilson(self) -> None:
         """Refuse options of staggered quarks."""
-        if self.file is None or self.source_file is not None or self.output is not None:
-            raise BadInput(
-                f"--action {self.action} needs a gauge field, FILE, and a point source, and writes no solution; leave "
-                "out --fat, --source-file and --output"
-            )
+        if self.file is None:
+            raise BadInput(f"--action {self.action} needs a gauge field, FILE, found --fat; leave --fat out")
         self.refuse(
             (
                 "u0",
@@ -119,8 +145,6 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 "phases",
                 "lanes",
                 "long",
-                "output_precision",
-                "overwrite",
                 "shift",
                 "deflate",
             ),
@@ -137,12 +161,17 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
                 raise BadInput(f"expected a --mass above 0 and below 1e100, found {mass:g}")
         if self.shift:
             self._check_shifts()
-        if self.source_file is not None:
-            self.refuse(("source", "colour"), "is for a point source, found --source-file")
+        if self.convention != "onehop":
+            convention(self.convention).require_staggered()
+            self.refuse(("phases",), f"contradicts --convention {self.convention}, which has its own")
+        if len(self.mass) > 1 and self.source == "propagator":
+            raise BadInput(f"expected one --mass with --source propagator, found {len(self.mass)}")
         if self.fat is None:
             self.refuse(("long",), "goes with --fat, not with a gauge field")
         else:
-            self.refuse(("boundary", "phases"), "is for a gauge field: links of --fat contain all signs")
+            self.refuse(
+                ("boundary", "phases", "convention"), "is for a gauge field: links of --fat contain all signs"
+            )
             self.refuse(
                 ("su3_tolerance", "extent", "accept_checksum"),
                 "is for a gauge field: links of --fat are not in SU(3)",
@@ -156,18 +185,14 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         if self.action != "hisq":
             self.refuse(("naik_epsilon",), f"is for --action hisq, found {self.action!r}")
         self.refuse(
-            ("kappa", "csw", "spin", "method", "schwarz", "recon"),
+            ("kappa", "csw", "spin", "spin_basis", "method", "schwarz", "recon"),
             f"is for --action {' and '.join(WILSON_ACTIONS)}, found {self.action!r}",
         )
-        if self.output is None:
-            self.refuse(("output_precision", "overwrite"), "is for --output")
-        else:
-            check_target(self.output, self.overwrite)
 
     def _check_shifts(self) -> None:
         if len(self.mass) != 1:
             raise BadInput(f"expected one --mass with --shift, found {len(self.mass)}")
-        self.refuse(("deflate",), "is for M x = b, found --shift")
+        self.refuse(("deflate", "convention"), "is for M x = b, found --shift")
         for shift in self.shift:
             if not 0 < 4 * self.mass[0] ** 2 + shift < 1e100:
                 raise BadInput(

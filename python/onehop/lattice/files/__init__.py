@@ -1,5 +1,6 @@
-"""Files of lattice fields: gauge fields as MILC version 5, NERSC, ILDG, SciDAC or openQCD; colour vectors as SciDAC."""
+"""Files of lattice fields: gauge fields as MILC version 5, NERSC, ILDG, SciDAC or openQCD; vectors as SciDAC."""
 
+from onehop.lattice.files.propagators import read_propagator, write_propagator
 from onehop.lattice.files.read import GaugeFile, read_gauge, read_note
 from onehop.lattice.files.scidac import (
     links_have_checksum,
@@ -25,9 +26,11 @@ __all__ = [
     "read_gauge",
     "read_links",
     "read_note",
+    "read_propagator",
     "read_vectors",
     "require_memory_to_write",
     "vectors_have_checksum",
     "write_gauge",
+    "write_propagator",
     "write_vectors",
 ]

@@ -113,19 +113,20 @@ class Layout:
 
 @dataclass
 class VectorLayout(Layout):
-    """The same for colour vectors, `count` at each site."""
+    """The same for colour vectors, spinors or propagators, `count` at each site."""
 
     count: int = 1
+    inner: tuple[int, ...] = (3,)  # shape of the complex numbers of one of them
     what = "vectors"
 
     @property
     def site_bytes(self) -> int:
         """The bytes of a site in the file."""
-        return self.count * 6 * self.dtype.itemsize
+        return self.count * 2 * math.prod(self.inner) * self.dtype.itemsize
 
     def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
-        """Return the numbers of a block in the file's dtype, of shape (t, z, y, x, vector, colour, 2)."""
-        shape = (*self.extents[::-1], self.count, 3, 2)
+        """Return the numbers of a block in the file's dtype, of shape (t, z, y, x, vector, *inner, 2)."""
+        shape = (*self.extents[::-1], self.count, *self.inner, 2)
         return read_block(self.path, self.dtype, self.offset, shape, slices)
 
 

@@ -84,24 +84,30 @@ def xml(name: str, text: str) -> tuple[str, bytes]:
         ) from error
 
 
-def scidac_file(extents: Sequence[int], title: str) -> list[tuple[str, bytes]]:
-    """Return the message with which a SciDAC file begins."""
+def scidac_file(extents: Sequence[int], title: str, about: str = "") -> list[tuple[str, bytes]]:
+    """Return the message with which a SciDAC file begins. `about` is XML in place of the title."""
     dims = "".join(f"{extent} " for extent in extents)
-    about = (
+    private = (
         f"<scidacFile><version>1.1</version><spacetime>{len(extents)}</spacetime>"
         f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
     )
-    return [xml("scidac-private-file-xml", about), xml("scidac-file-xml", f"<title>{title}</title>")]
+    return [
+        xml("scidac-private-file-xml", private),
+        xml("scidac-file-xml", about or f"<title>{title}</title>"),
+    ]
 
 
 def scidac_record(kind: str, bits: int, numbers: int, count: int) -> tuple[str, bytes]:
     """Return the header of a field of `count` objects at each site, each of so many real numbers."""
     letter = {32: "F", 64: "D"}[bits]
+    datatype = f"QLA_{letter}_Complex" if kind == "Complex" else f"USQCD_{letter}3_{kind}"
+    colours = "" if kind == "Complex" else "<colors>3</colors>"
+    spins = "<spins>4</spins>" if kind.startswith("Dirac") else ""
     return xml(
         "scidac-private-record-xml",
         "<scidacRecord><version>1.1</version>"
         f"<date>{date_text('%a %b %d %H:%M:%S %Y UTC')}</date><recordtype>0</recordtype>"
-        f"<datatype>USQCD_{letter}3_{kind}</datatype><precision>{letter}</precision><colors>3</colors>"
+        f"<datatype>{datatype}</datatype><precision>{letter}</precision>{colours}{spins}"
         f"<typesize>{numbers * bits // 8}</typesize><datacount>{count}</datacount></scidacRecord>",
     )
 

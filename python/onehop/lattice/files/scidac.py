@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -81,7 +81,7 @@ def _put_once(path: str, known: dict[str, lime.Record], record: lime.Record) -> 
         )
 
 
-def _messages(path: str) -> list[dict[str, lime.Record]]:
+def messages(path: str) -> list[dict[str, lime.Record]]:
     """Return the fields of a file: for each its binary record and the records that describe it, by name."""
     start = first_bytes(path)
     if not lime.is_lime(start):
@@ -113,8 +113,20 @@ def _messages(path: str) -> list[dict[str, lime.Record]]:
     return fields
 
 
-def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) -> VectorLayout:
+# The complex numbers of a site of each kind of field, and the name of the kind in messages.
+SITES = {
+    "ColorVector": ((3,), "colour vectors"),
+    "DiracFermion": ((4, 3), "spinors"),
+    "DiracPropagator": ((4, 4, 3, 3), "propagators of Wilson quarks"),
+    "ColorMatrix": ((3, 3), "propagators of staggered quarks"),
+}
+
+
+def field_layout(
+    path: str, records: dict[str, lime.Record], geometry: Geometry, kind: str = "ColorVector"
+) -> VectorLayout:
     """Read the headers of a field. Raises BadInput for another kind or lattice, and for contradictions."""
+    inner, plural = SITES[kind]
     about = text_of(path, records.get("scidac-private-record-xml"))
     file_about = text_of(path, records.get("scidac-private-file-xml"))
     try:
@@ -127,13 +139,13 @@ def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) 
                 f"{path}: expected a lattice of {'x'.join(map(str, geometry.extents))}, found one of "
                 f"{'x'.join(map(str, extents)) or 'no extents'}"
             )
-        needed = math.prod(extents) * count * 6 * bits // 8
+        needed = math.prod(extents) * count * 2 * math.prod(inner) * bits // 8
         if colours != "3" or count < 1 or data.length != needed:
             raise BadInput(
-                f"{path}: expected {count} colour vectors per site in {needed} bytes, found "
+                f"{path}: expected {count} {plural} per site in {needed} bytes, found "
                 f"{tag(about, 'datatype') or '?'} with {colours} colours in {data.length} bytes"
             )
-        check_scidac_record(path, about, bits, 6 * count, "ColorVector")
+        check_scidac_record(path, about, bits, 2 * math.prod(inner) * count, kind)
     except KeyError as error:
         raise BadInput(f"{path}: expected the precision F or D in its header, found {error}") from error
     except BadInput:  # BadInput is a ValueError
@@ -141,9 +153,8 @@ def _vectors_in(path: str, records: dict[str, lime.Record], geometry: Geometry) 
     except ValueError as error:
         raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
     sums = scidac_sums(path, records.get("scidac-checksum"))
-    return VectorLayout(
-        path, "scidac", extents, data.offset, np.dtype(f">f{bits // 8}"), checksums=sums, count=count
-    )
+    dtype = np.dtype(f">f{bits // 8}")
+    return VectorLayout(path, "scidac", extents, data.offset, dtype, checksums=sums, count=count, inner=inner)
 
 
 def links_have_checksum(path: str) -> bool:
@@ -153,7 +164,7 @@ def links_have_checksum(path: str) -> bool:
 
 def vectors_have_checksum(path: str) -> bool:
     """Whether all records of a SciDAC file of vectors have a checksum, which `read_vectors` verifies."""
-    return all("scidac-checksum" in one for one in _messages(path))
+    return all("scidac-checksum" in one for one in messages(path))
 
 
 def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
@@ -182,25 +193,34 @@ def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.comp
         A machine has too little memory left.
     """
     with together(group, f"cannot read {path}"):
-        headers = [_vectors_in(str(path), one, geometry) for one in _messages(str(path))]
+        headers = [field_layout(str(path), one, geometry) for one in messages(str(path))]
+    return np.concatenate(read_fields(headers, geometry, group))
+
+
+def read_fields(
+    headers: Sequence[VectorLayout], geometry: Geometry, group: Group
+) -> list[NDArray[np.complex128]]:
+    """Read this rank's block of each field, of shape (count, t, z, y, x, *inner). Collective."""
     # The numbers as read, converted, and joined.
-    of_site = sum(2 * 48 * one.count for one in headers) + max(one.site_bytes for one in headers)
+    of_site = sum(2 * 16 * math.prod(one.inner) * one.count for one in headers)
+    of_site += max(one.site_bytes for one in headers)
     needed = sites_on_a_rank(geometry.extents, group.size) * of_site
-    require_memory(group, geometry.extents, needed, f"reading {path}, vectors")
-    return np.concatenate([np.moveaxis(read_numbers(one, geometry, group)[0], -2, 0) for one in headers])
+    require_memory(group, geometry.extents, needed, f"reading {headers[0].path}, vectors")
+    return [np.moveaxis(read_numbers(one, geometry, group)[0], len(one.extents), 0) for one in headers]
 
 
-def _record(vector: NDArray[np.complex128], bits: int, note: str) -> list[tuple[str, bytes]]:
+def field_record(field: NDArray[np.complex128], kind: str, bits: int, about: str) -> list[tuple[str, bytes]]:
+    """Return the records of a whole field, of shape (t, z, y, x, *inner). `about` is the XML that describes it."""
     with np.errstate(over="ignore"):
-        raw = np.stack([vector.real, vector.imag], axis=-1).astype(f">f{bits // 8}")
+        raw = np.stack([field.real, field.imag], axis=-1).astype(f">f{bits // 8}")
     if not np.isfinite(raw).all():
         raise BadInput(
             f"expected vectors of numbers that are finite in {bits} bits, found NaN, an infinity or one beyond them"
         )
-    sums = scidac_checksums(raw, np.arange(np.prod(vector.shape[:-1]), dtype=np.int64))
+    sums = scidac_checksums(raw, np.arange(np.prod(field.shape[:4]), dtype=np.int64))
     return [
-        lime.scidac_record("ColorVector", bits, 6, 1),
-        lime.xml("scidac-record-xml", f"<note>{escape(note, quote=False)}</note>"),
+        lime.scidac_record(kind, bits, 2 * math.prod(field.shape[4:]), 1),
+        lime.xml("scidac-record-xml", about),
         ("scidac-binary-data", raw.tobytes()),
         lime.scidac_checksum(*sums),
     ]
@@ -241,25 +261,49 @@ def write_vectors(
         On all ranks: the precision is neither 32 nor 64, a number is not finite in it, or the file exists or cannot be
         written.
     """
-    if precision not in (32, 64):
-        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     mine = complex_array(vectors, "vectors")
     if mine.shape[1:] != (*geometry.block_shape, 3):
         raise BadInput(
             f"expected vectors of shape (vectors, {', '.join(map(str, geometry.block_shape))}, 3), found "
             f"{mine.shape}"
         )
-    # The bytes of all ranks on each of them; on rank 0 also the whole vectors, their records, and the file.
-    whole = sites_on_a_rank(geometry.extents, 1) * 48 * len(mine)
+    about = f"<note>{escape(note, quote=False)}</note>"
+
+    def make(whole: NDArray[np.complex128]) -> list[list[tuple[str, bytes]]]:
+        return [field_record(one, "ColorVector", precision, about) for one in whole]
+
+    write_fields(path, mine, geometry, group, make, precision=precision, overwrite=overwrite)
+
+
+def write_fields(
+    path: str,
+    fields: NDArray[np.complex128],
+    geometry: Geometry,
+    group: Group,
+    make: Callable[[NDArray[np.complex128]], list[list[tuple[str, bytes]]]],
+    *,
+    precision: int,
+    about: str = "",
+    overwrite: bool = False,
+) -> None:
+    """Write the messages that `make` returns for the fields of the whole lattice. Collective; rank 0 writes.
+
+    `fields` is this rank's block, of shape (fields, t, z, y, x, ...); `about` is XML that describes the file.
+    """
+    if precision not in (32, 64):
+        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    # The bytes of all ranks on each of them; on rank 0 also the whole fields, their records, and the file.
+    of_site = 16 * len(fields) * math.prod(fields.shape[5:])
+    whole = sites_on_a_rank(geometry.extents, 1) * of_site
     require_memory(group, geometry.extents, (1 + 5 * (group.rank == 0)) * whole, "writing vectors")
-    parts = group.allgather(mine.tobytes())
+    parts = group.allgather(fields.tobytes())
 
-    def make() -> list[bytes]:
-        whole = np.empty((len(mine), *geometry.shape, 3), np.complex128)
+    def joined() -> list[bytes]:
+        whole = np.empty((len(fields), *geometry.shape, *fields.shape[5:]), np.complex128)
         for rank, part in enumerate(parts):
-            block = np.frombuffer(part, np.complex128).reshape(mine.shape)
+            block = np.frombuffer(part, np.complex128).reshape(fields.shape)
             whole[(slice(None), *geometry.block_slices(rank))] = block
-        head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}")
-        return [lime.pack([head, *(_record(one, precision, note) for one in whole)])]
+        head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}", about)
+        return [lime.pack([head, *make(whole)])]
 
-    write_from_one(str(file_path(path, "path")), group, make, overwrite)
+    write_from_one(str(file_path(path, "path")), group, joined, overwrite)
