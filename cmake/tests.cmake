@@ -76,6 +76,22 @@ if(ONEHOP_SANITIZE MATCHES "thread")
     set_target_properties(onehop_tests PROPERTIES CROSSCOMPILING_EMULATOR "${ONEHOP_SETARCH};-R")
   endif()
 endif()
+# What the thread sanitizer must find: two faults that are planted into an all-reduce of cards, and none without them.
+if(ONEHOP_SANITIZE MATCHES "thread")
+  add_executable(onehop_planted tests/device/faults/planted.cc)
+  target_include_directories(onehop_planted PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(onehop_planted PRIVATE Threads::Threads)
+  if(ONEHOP_SETARCH)
+    set_target_properties(onehop_planted PROPERTIES CROSSCOMPILING_EMULATOR "${ONEHOP_SETARCH};-R")
+  endif()
+  add_dependencies(onehop_tests onehop_planted)
+  foreach(fault none relaxed_flag missing_barrier)
+    add_test(NAME Device.planted.${fault} COMMAND onehop_planted ${fault})
+    set_tests_properties(Device.planted.${fault} PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "WARNING: ThreadSanitizer: data race")
+  endforeach()
+  set_tests_properties(Device.planted.none PROPERTIES PASS_REGULAR_EXPRESSION "^right sums")
+endif()
+
 # The tests are listed when ctest starts, so that a test program that cannot start fails the test run and not the build.
 # Their names contain the numbers of parameters, not their values, because some values are addresses, which differ from run to
 # run. A failing test prints the values.

@@ -23,34 +23,22 @@ inline constexpr uint32_t tile_bytes = tile_blocks * (4 * Format::words + (Forma
 // The shared memory that every kernel of codecs needs, for any format.
 inline constexpr uint32_t codec_shared_bytes = most_tiles * (tile_blocks * row_words * 4 + tile_numbers * 2) + 16;
 
-inline float load_number(const void* source, NumberType type, uint64_t i) {
-  if (type == NumberType::float32) return global(static_cast<const float*>(source))[i];
-  const uint32_t bits = global(static_cast<const uint16_t*>(source))[i];
-  return type == NumberType::float16 ? from_float16(bits) : from_bfloat16(bits);
-}
-
-inline void store_number(void* target, NumberType type, uint64_t i, float value) {
-  if (type == NumberType::float32) {
-    global(static_cast<float*>(target))[i] = value;
-  } else {
-    const uint32_t bits = type == NumberType::float16 ? to_float16(value) : to_bfloat16(value);
-    global(static_cast<uint16_t*>(target))[i] = static_cast<uint16_t>(bits);
-  }
+// body(0), ..., body(end - 1), also without an optimiser: indices of registers must be constants.
+template <uint32_t end, uint32_t i = 0, class Body>
+inline void unrolled(const Body& body) {
+  body(i);
+  if constexpr (i + 1 < end) unrolled<end, i + 1>(body);
 }
 
 // Calls take(i, number) for the numbers of 16 bytes.
 template <class Take>
-inline void unpack_wide(const Wide& wide, NumberType type, const Take& take) {
-  ONEHOP_UNROLL for (uint32_t w = 0; w < 4; ++w) {
-    if (type == NumberType::float32) {
-      take(w, float_of(wide.word[w]));
-    } else if (type == NumberType::float16) {
-      take(2 * w, from_float16(wide.word[w] & 0xffff));
-      take(2 * w + 1, from_float16(wide.word[w] >> 16));
-    } else {
-      take(2 * w, from_bfloat16(wide.word[w] & 0xffff));
-      take(2 * w + 1, from_bfloat16(wide.word[w] >> 16));
-    }
+inline void unpack_wide(const Wide wide, NumberType type, const Take& take) {
+  if (type == NumberType::float32) {
+    unrolled<4>([&](uint32_t i) { take(i, float_of(wide.word[i])); });
+  } else if (type == NumberType::float16) {
+    unrolled<8>([&](uint32_t i) { take(i, from_float16(wide.word[i / 2] >> (i % 2 * 16) & 0xffff)); });
+  } else {
+    unrolled<8>([&](uint32_t i) { take(i, from_bfloat16(wide.word[i / 2] >> (i % 2 * 16) & 0xffff)); });
   }
 }
 
@@ -58,30 +46,48 @@ inline void unpack_wide(const Wide& wide, NumberType type, const Take& take) {
 template <class Give>
 inline Wide pack_wide(NumberType type, const Give& give) {
   Wide wide;
-  ONEHOP_UNROLL for (uint32_t w = 0; w < 4; ++w) {
-    if (type == NumberType::float32) {
-      wide.word[w] = bits_of(give(w));
-    } else if (type == NumberType::float16) {
-      wide.word[w] = to_float16(give(2 * w)) | to_float16(give(2 * w + 1)) << 16;
-    } else {
-      wide.word[w] = to_bfloat16(give(2 * w)) | to_bfloat16(give(2 * w + 1)) << 16;
-    }
+  if (type == NumberType::float32) {
+    unrolled<4>([&](uint32_t i) { wide.word[i] = bits_of(give(i)); });
+  } else if (type == NumberType::float16) {
+    unrolled<4>([&](uint32_t i) { wide.word[i] = to_float16(give(2 * i)) | to_float16(give(2 * i + 1)) << 16; });
+  } else {
+    unrolled<4>([&](uint32_t i) { wide.word[i] = to_bfloat16(give(2 * i)) | to_bfloat16(give(2 * i + 1)) << 16; });
   }
   return wide;
 }
 
-inline bool is_aligned(const void* pointer) { return (reinterpret_cast<uintptr_t>(pointer) & 15) == 0; }
-
-// A part of an array of numbers. Numbers from `count` on are zeros when they are read, and not written.
+// A part of an array, whose alignment is that of its numbers. Those from `count` on are zeros when they are read, and
+// are not written.
 struct Part {
-  void* array;
+  const void* array;
   NumberType type;
   uint64_t first;  // a multiple of 8
   uint64_t count;  // of the array
 
   [[nodiscard]] uint32_t per_wide() const { return 16 / bytes_of(type); }
-  [[nodiscard]] bool has_wide(uint64_t at) const { return is_aligned(array) && at + per_wide() <= count; }
-  [[nodiscard]] Global<Wide> wide(uint64_t at) const { return global(static_cast<Wide*>(array)) + at / per_wide(); }
+  // Whether the 16 bytes from number `at` on, a multiple of per_wide, can be read and written at once.
+  [[nodiscard]] bool has_wide(uint64_t at) const {
+    return (reinterpret_cast<uintptr_t>(array) & 15) == 0 && at + per_wide() <= count;
+  }
+  [[nodiscard]] Global<Wide> wide(uint64_t at) const {
+    return global(static_cast<Wide*>(const_cast<void*>(array))) + at / per_wide();
+  }
+  [[nodiscard]] float read(uint64_t at) const {
+    if (at >= count) return 0;
+    if (type == NumberType::float32) return global(static_cast<const float*>(array))[at];
+    const uint32_t bits = global(static_cast<const uint16_t*>(array))[at];
+    return type == NumberType::float16 ? from_float16(bits) : from_bfloat16(bits);
+  }
+  void write(uint64_t at, float number) const {
+    if (at >= count) return;
+    void* const to = const_cast<void*>(array);
+    if (type == NumberType::float32) {
+      global(static_cast<float*>(to))[at] = number;
+    } else {
+      const uint32_t bits = type == NumberType::float16 ? to_float16(number) : to_bfloat16(number);
+      global(static_cast<uint16_t*>(to))[at] = static_cast<uint16_t>(bits);
+    }
+  }
 };
 
 // What a group has in shared memory.
@@ -112,14 +118,12 @@ template <class Team, class Format>
 inline void load_numbers(Team& team, const Chunk<Format>& chunk, const Part& part) {
   const uint32_t per = part.per_wide();
   team.each([&](uint32_t thread) {
-    for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
+    ONEHOP_ROLL for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
       const uint64_t at = part.first + i;
       if (part.has_wide(at)) {
         unpack_wide(*part.wide(at), part.type, [&](uint32_t j, float number) { chunk.number(i + j) = number; });
       } else {
-        for (uint32_t j = 0; j < per; ++j) {
-          chunk.number(i + j) = at + j < part.count ? load_number(part.array, part.type, at + j) : 0;
-        }
+        ONEHOP_ROLL for (uint32_t j = 0; j < per; ++j) chunk.number(i + j) = part.read(at + j);
       }
     }
   });
@@ -129,14 +133,12 @@ template <class Team, class Format>
 inline void store_numbers(Team& team, const Chunk<Format>& chunk, const Part& part) {
   const uint32_t per = part.per_wide();
   team.each([&](uint32_t thread) {
-    for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
+    ONEHOP_ROLL for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
       const uint64_t at = part.first + i;
       if (part.has_wide(at)) {
         *part.wide(at) = pack_wide(part.type, [&](uint32_t j) { return chunk.number(i + j); });
       } else {
-        for (uint32_t j = 0; j < per && at + j < part.count; ++j) {
-          store_number(part.array, part.type, at + j, chunk.number(i + j));
-        }
+        ONEHOP_ROLL for (uint32_t j = 0; j < per; ++j) part.write(at + j, chunk.number(i + j));
       }
     }
   });
@@ -145,7 +147,7 @@ inline void store_numbers(Team& team, const Chunk<Format>& chunk, const Part& pa
 template <class Team, class Format>
 inline void encode_chunk(Team& team, const Chunk<Format>& chunk) {
   team.each([&](uint32_t thread) {
-    for (uint32_t block = thread; block < chunk.tiles * tile_blocks; block += team.threads()) {
+    ONEHOP_ROLL for (uint32_t block = thread; block < chunk.tiles * tile_blocks; block += team.threads()) {
       uint32_t words[Format::words];
       const uint32_t header = Format::encode(chunk.numbers + block * row_words, words);
       ONEHOP_UNROLL for (uint32_t w = 0; w < Format::words; ++w) chunk.codes(block)[w] = words[w];
@@ -154,17 +156,16 @@ inline void encode_chunk(Team& team, const Chunk<Format>& chunk) {
   });
 }
 
-// `adding`: adds to the numbers in shared memory.
-template <bool adding, class Team, class Format>
-inline void decode_chunk(Team& team, const Chunk<Format>& chunk) {
+// Unless `first`, adds to the numbers in shared memory.
+template <class Team, class Format>
+inline void decode_chunk(Team& team, const Chunk<Format>& chunk, bool first) {
   team.each([&](uint32_t thread) {
-    for (uint32_t block = thread; block < chunk.tiles * tile_blocks; block += team.threads()) {
+    ONEHOP_ROLL for (uint32_t block = thread; block < chunk.tiles * tile_blocks; block += team.threads()) {
       float* const row = chunk.numbers + block * row_words;
-      uint32_t words[Format::words];
-      ONEHOP_UNROLL for (uint32_t w = 0; w < Format::words; ++w) words[w] = chunk.codes(block)[w];
       uint32_t header = 0;
       if constexpr (Format::headers) header = *chunk.header(block);
-      Format::decode(words, header, [&](uint32_t i, float number) { row[i] = adding ? row[i] + number : number; });
+      Format::decode(chunk.codes(block), header,
+                     [&](uint32_t i, float number) { row[i] = first ? number : row[i] + number; });
     }
   });
 }
@@ -172,7 +173,7 @@ inline void decode_chunk(Team& team, const Chunk<Format>& chunk) {
 template <class Team, class Format>
 inline void load_tiles(Team& team, const Chunk<Format>& chunk, const void* wire) {
   team.each([&](uint32_t thread) {
-    for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
+    ONEHOP_ROLL for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
       reinterpret_cast<Wide*>(chunk.encoded)[i] = global(static_cast<const Wide*>(wire))[i];
     }
   });
@@ -181,7 +182,7 @@ inline void load_tiles(Team& team, const Chunk<Format>& chunk, const void* wire)
 template <class Team, class Format>
 inline void store_tiles(Team& team, const Chunk<Format>& chunk, void* wire) {
   team.each([&](uint32_t thread) {
-    for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
+    ONEHOP_ROLL for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
       global(static_cast<Wide*>(wire))[i] = reinterpret_cast<const Wide*>(chunk.encoded)[i];
     }
   });
@@ -199,8 +200,8 @@ struct CodecArguments {
 template <class Format, class Team, class Body>
 inline void for_each_chunk(Team& team, const CodecArguments& arguments, const Body& body) {
   const uint64_t tiles = (arguments.count + tile_numbers - 1) / tile_numbers;
-  for (uint64_t tile = uint64_t{team.group()} * most_tiles; tile < tiles;
-       tile += uint64_t{team.groups()} * most_tiles) {
+  ONEHOP_ROLL for (uint64_t tile = uint64_t{team.group()} * most_tiles; tile < tiles;
+                   tile += uint64_t{team.groups()} * most_tiles) {
     const Chunk<Format> chunk(team.template shared<float>(),
                               static_cast<uint32_t>(tiles - tile < most_tiles ? tiles - tile : most_tiles));
     const Part part{arguments.numbers, arguments.type, tile * tile_numbers, arguments.count};
@@ -221,7 +222,7 @@ template <class Format, class Team>
 inline void decode(Team& team, const CodecArguments& arguments) {
   for_each_chunk<Format>(team, arguments, [&](const Chunk<Format>& chunk, const Part& part, const void* wire) {
     load_tiles(team, chunk, wire);
-    decode_chunk<false>(team, chunk);
+    decode_chunk(team, chunk, true);
     store_numbers(team, chunk, part);
   });
 }

@@ -17,6 +17,8 @@
 
 #if defined(__NVPTX__) || defined(__AMDGCN__)
 #define ONEHOP_CARD 1
+#else
+#include <sched.h>
 #endif
 
 namespace onehop::device {
@@ -42,8 +44,8 @@ inline Global<T> global(T* pointer) {
 }
 
 // 16 bytes, the widest access of a card.
-struct alignas(16) Wide {
-  uint32_t word[4];
+struct Wide {
+  __attribute__((vector_size(16))) uint32_t word;
 };
 
 inline uint32_t bits_of(float value) { return __builtin_bit_cast(uint32_t, value); }
@@ -85,6 +87,8 @@ class CardTeam {
   // Flags between cards, and between a card and the processor.
   void store_release(uint32_t* flag, uint32_t value) { __atomic_store_n(global(flag), value, __ATOMIC_RELEASE); }
   [[nodiscard]] uint32_t load_acquire(const uint32_t* flag) { return __atomic_load_n(global(flag), __ATOMIC_ACQUIRE); }
+  // Between two looks at a flag.
+  void pause() {}
 };
 
 #else
@@ -120,6 +124,7 @@ class LoopTeam {
   }
   void store_release(uint32_t* flag, uint32_t value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   [[nodiscard]] uint32_t load_acquire(const uint32_t* flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+  void pause() { sched_yield(); }
 
  private:
   static uint64_t divisor(uint64_t a, uint64_t b) { return b == 0 ? a : divisor(b, a % b); }
