@@ -173,14 +173,14 @@ struct RawSteps {
 
   void put(bool of_sum, const Part& part, uint32_t first, uint32_t end) {
     each_wide([&](uint32_t i) {
-      const uint64_t at = part.first + i * part.per_wide();
+      const uint64_t at = part.first + uint64_t{i} * part.per_wide();
       if (of_sum || part.has_wide(at)) {
         const Wide wide = of_sum ? sum(i, 0, arguments.ranks) : *part.wide(at);
-        for (uint32_t r = first; r < end; ++r) *slot(r, arguments.rank, 0).wide(i * part.per_wide()) = wide;
+        for (uint32_t r = first; r < end; ++r) *slot(r, arguments.rank, 0).wide(uint64_t{i} * part.per_wide()) = wide;
       } else {
         for (uint32_t j = 0; j < part.per_wide(); ++j) {
           for (uint32_t r = first; r < end; ++r) {
-            slot(r, arguments.rank, 0).write(i * part.per_wide() + j, part.read(at + j));
+            slot(r, arguments.rank, 0).write(uint64_t{i} * part.per_wide() + j, part.read(at + j));
           }
         }
       }
@@ -188,14 +188,14 @@ struct RawSteps {
   }
   void store(const Part& part, uint32_t first, uint32_t end) {
     each_wide([&](uint32_t i) {
-      const uint64_t at = part.first + i * part.per_wide();
+      const uint64_t at = part.first + uint64_t{i} * part.per_wide();
       if (part.has_wide(at)) {
         *part.wide(at) = sum(i, first, end);
       } else {
         for (uint32_t j = 0; j < part.per_wide(); ++j) {
           float number = 0;
           for (uint32_t r = first; r < end; ++r) {
-            const float one = slot(arguments.rank, r, 1).read(i * part.per_wide() + j);
+            const float one = slot(arguments.rank, r, 1).read(uint64_t{i} * part.per_wide() + j);
             number = r == first ? one : number + one;
           }
           part.write(at + j, number);
@@ -217,7 +217,7 @@ struct RawSteps {
     float sums[8] = {};
     ONEHOP_ROLL for (uint32_t r = first; r < end; ++r) {
       const Part from = slot(arguments.rank, r, 1);
-      unpack_wide(*from.wide(i * from.per_wide()), arguments.type,
+      unpack_wide(*from.wide(uint64_t{i} * from.per_wide()), arguments.type,
                   [&](uint32_t j, float number) { sums[j] = r == first ? number : sums[j] + number; });
     }
     return pack_wide(arguments.type, [&](uint32_t j) { return sums[j]; });

@@ -64,7 +64,9 @@ struct HalfFormat {
   static constexpr bool headers = false;
 
   static uint32_t encode(float* x, uint32_t* to) {
-    ONEHOP_UNROLL for (uint32_t i = 0; i < words; ++i) to[i] = to_half(x[2 * i]) | to_half(x[2 * i + 1]) << 16;
+    ONEHOP_UNROLL for (uint32_t i = 0; i < block_numbers; i += 2) {
+      to[i / 2] = to_half(x[i]) | to_half(x[i + 1]) << 16;
+    }
     return 0;
   }
   template <class Take>

@@ -99,7 +99,7 @@ struct Chunk {
 
   Chunk(float* shared, uint32_t tile_count)
       : numbers(shared),
-        encoded(reinterpret_cast<uint32_t*>(shared + most_tiles * tile_blocks * row_words)),
+        encoded(reinterpret_cast<uint32_t*>(shared + uint64_t{most_tiles} * tile_blocks * row_words)),
         tiles(tile_count) {}
   [[nodiscard]] float& number(uint32_t i) const { return numbers[i / block_numbers * row_words + i % block_numbers]; }
   [[nodiscard]] uint32_t wides() const { return tiles * (tile_bytes<Format> / 16); }

@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <limits>
 #include <random>
 #include <span>
 #include <string>
@@ -21,6 +22,13 @@ namespace {
 using testing::Fault;
 using testing::reduce_on_threads;
 using testing::Windows;
+
+// Of the launches and cases, with a sanitizer, which makes them ten times slower.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::uint32_t part = 7;
+#else
+constexpr std::uint32_t part = 1;
+#endif
 
 void launch(std::string_view codec, const Shape& shape, const AllReduceArguments& arguments) {
   const Kernel& kernel = find_kernel("onehop_all_reduce_" + std::string(codec));
@@ -41,7 +49,7 @@ std::vector<std::byte> narrowed(NumberType type, std::span<const float> x) {
   std::vector<std::byte> bytes(x.size() * bytes_of(type));
   const Codec codec = type == NumberType::float16 ? Codec::fp16 : Codec::bf16;
   if (type == NumberType::float32) {
-    std::memcpy(bytes.data(), x.data(), bytes.size());
+    std::ranges::copy(std::as_bytes(x), bytes.data());
   } else {
     encode(codec, ElementType::float32, std::as_bytes(x), bytes);
   }
@@ -51,7 +59,7 @@ std::vector<std::byte> narrowed(NumberType type, std::span<const float> x) {
 std::vector<float> rounded(Codec codec, ElementType type, std::span<const std::byte> source, std::size_t count) {
   std::vector<float> x(count);
   if (codec == Codec::raw && type == ElementType::float32) {
-    std::memcpy(x.data(), source.data(), source.size());
+    std::ranges::copy(source, std::as_writable_bytes(std::span(x)).data());
     return x;
   }
   if (codec == Codec::raw) codec = type == ElementType::float16 ? Codec::fp16 : Codec::bf16;
@@ -112,7 +120,9 @@ std::vector<Case> all_cases() {
 
 // Ranks are threads; one after the other they launch all cases. The number of meetings wraps within.
 TEST(DeviceAllReduce, SumsInTheOrderOfRanks) {
-  const std::vector<Case> cases = all_cases();
+  std::vector<Case> cases = all_cases();
+  for (std::size_t i = 0; i < cases.size() / part; ++i) cases[i] = cases[part * i];
+  cases.resize(cases.size() / part);
   for (const std::uint32_t ranks : {2U, 4U, 8U}) {
     Windows windows(ranks, 4, 0xfffffff0);
     std::vector<std::vector<std::byte>> expected;
@@ -193,9 +203,9 @@ void launch_often(std::uint32_t ranks, std::uint32_t launches) {
   });
   munmap(memory, ranks * layout.bytes());
 }
-TEST(DeviceAllReduce, IsRightInManyLaunchesOfTwo) { launch_often(2, 6000); }
-TEST(DeviceAllReduce, IsRightInManyLaunchesOfFour) { launch_often(4, 2000); }
-TEST(DeviceAllReduce, IsRightInManyLaunchesOfEight) { launch_often(8, 2000); }
+TEST(DeviceAllReduce, IsRightInManyLaunchesOfTwo) { launch_often(2, 6000 / part); }
+TEST(DeviceAllReduce, IsRightInManyLaunchesOfFour) { launch_often(4, 2000 / part); }
+TEST(DeviceAllReduce, IsRightInManyLaunchesOfEight) { launch_often(8, 2000 / part); }
 
 // Rank 2 of 3 does not come. Ranks 0 and 1 end once they are told, and store no other flag.
 TEST(DeviceAllReduce, EndsWhenItIsStopped) {

@@ -1,9 +1,11 @@
 // The codecs of cards against those of processors, bit by bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -77,7 +79,7 @@ void compare(Codec codec, ElementType type, const std::vector<float>& x, std::si
   std::byte* const source = reinterpret_cast<std::byte*>(memory.data()) + offset * size;
   std::byte* const target = reinterpret_cast<std::byte*>(target_memory.data()) + offset * size;
   if (type == ElementType::float32) {
-    std::memcpy(source, x.data(), x.size() * size);
+    std::ranges::copy(std::as_bytes(std::span(x)), source);
   } else {
     encode(type == ElementType::float16 ? Codec::fp16 : Codec::bf16, ElementType::float32, std::as_bytes(std::span(x)),
            {source, x.size() * size});
@@ -99,7 +101,7 @@ void compare(Codec codec, ElementType type, const std::vector<float>& x, std::si
   run("encode_" + std::string(to_string(codec)), shape, arguments);
   // Blocks beyond the last are those of zeros; the comparison is of the others, and of their headers.
   if (blocks % tile_blocks == 0) {
-    EXPECT_EQ(std::memcmp(bytes, expected.data(), expected.size()), 0);
+    EXPECT_TRUE(std::ranges::equal(std::span(bytes, expected.size()), expected));
   }
   std::vector<std::byte> right(x.size() * size);
   wire.resize(static_cast<std::size_t>(encoded_bytes(codec, type, count)));
@@ -107,7 +109,7 @@ void compare(Codec codec, ElementType type, const std::vector<float>& x, std::si
   CodecArguments back = arguments;
   back.numbers = target;
   run("decode_" + std::string(to_string(codec)), shape, back);
-  EXPECT_EQ(std::memcmp(target, right.data(), right.size()), 0);
+  EXPECT_TRUE(std::ranges::equal(std::span(target, right.size()), right));
   const std::byte untouched{};
   EXPECT_TRUE(offset == 0 || target[-1] == untouched);
 }
