@@ -1,6 +1,7 @@
 #include "src/base/trace.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -115,6 +117,35 @@ int detail::new_file(const std::string& path) noexcept {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
+namespace {
+
+// The first link on the way to the folder of a file that another user may have put there; empty if there is none.
+std::filesystem::path link_of_stranger(const std::filesystem::path& file) {
+  const uid_t user = ::geteuid();
+  std::filesystem::path reached;
+  std::error_code error;
+  for (const auto& step : std::filesystem::absolute(file, error).parent_path()) {
+    reached /= step;
+    struct stat link{};
+    struct stat folder{};
+    if (::lstat(reached.c_str(), &link) != 0 || ::stat(reached.c_str(), &folder) != 0 || !S_ISLNK(link.st_mode))
+      continue;
+    if (::stat(reached.parent_path().c_str(), &folder) != 0) return reached;
+    const auto is_strange = [&](uid_t other) { return other != 0 && other != user; };
+    const bool is_open = (folder.st_mode & S_IWOTH) != 0;
+    if ((is_open && (folder.st_mode & S_ISVTX) == 0) ||
+        ((is_open || user == 0) && (is_strange(link.st_uid) || is_strange(folder.st_uid)))) {
+      return reached;
+    }
+    const auto behind =
+        link_of_stranger(reached.parent_path() / std::filesystem::read_symlink(reached, error) / "file");
+    if (error || !behind.empty()) return behind.empty() ? reached : behind;
+  }
+  return {};
+}
+
+}  // namespace
+
 bool is_wanted() { return env::text("ONEHOP_TRACE").has_value(); }
 
 void begin(int rank, int ranks, const std::string& machine, double clock_ahead) noexcept {
@@ -126,6 +157,9 @@ void begin(int rank, int ranks, const std::string& machine, double clock_ahead) 
   own.rank = rank;
   own.ranks = ranks;
   own.sent.assign(static_cast<std::size_t>(ranks), 0);
+  if (const auto link = link_of_stranger(own.file); !link.empty()) {
+    return stop("cannot write " + own.file + ": another user may have put the link " + link.string() + " there");
+  }
   static_cast<void>(std::remove(detail::file_of_rank(own.file, rank, true).c_str()));
   if (rank == 0) static_cast<void>(std::remove(own.file.c_str()));
   const std::string part = detail::file_of_rank(own.file, rank, false);

@@ -1,6 +1,7 @@
 """Time lines of runs: events of all ranks, sums that agree with what is known of the run, and traces that break off."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,29 @@ def test_no_file_is_written_through_a_link(ranks: Ranks, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert other.read_text() == "kept"
     assert [file.name for file in folder.iterdir()] == ["run.json"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+def test_no_folder_is_reached_through_a_link_of_another_user(ranks: Ranks, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "run.json").write_text("kept")
+    for way in ("link", "way/link"):
+        (tmp_path / way).parent.mkdir(exist_ok=True)
+        (tmp_path / way).symlink_to(target)
+        os.lchown(tmp_path / way, 65534, 65534)
+    (tmp_path / "own").symlink_to("way")
+    for way in ("link", "own/link"):
+        ranks.environment["ONEHOP_TRACE"] = str(tmp_path / way / "run.json")
+        done = ranks.launch(1, "import onehop; onehop.Group.world().barrier()")
+        assert done.returncode == 0
+        assert f"another user may have put the link {tmp_path / way} there" in done.stderr
+    assert [file.read_text() for file in target.iterdir()] == ["kept"]
+
+
+def test_what_is_no_file_of_a_rank_is_neither_waited_for_nor_read(ranks: Ranks, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.json.rank-0")
+    os.mkfifo(tmp_path / "run.json.rank-1")
+    source = "import sys; from onehop import _core; print(_core.merge_trace(sys.argv[1], False))"
+    done = ranks.run_python("-c", source, str(tmp_path / "run.json"))
+    assert done.stdout == "0\n"

@@ -1,5 +1,6 @@
 """The lowest eigenvectors of staggered quarks against dense matrices and a formula, their file, and deflated solves."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -124,6 +125,9 @@ def test_bad_input(tmp_path: Path) -> None:
         lowest_eigenvectors(operator, count=20, applications=100)
     with pytest.raises(BadInput, match="double or half"):
         write_eigenvectors(str(file), low, operator, precision="single")
+    for wrong in (low.vectors[:2], low.vectors * np.nan):
+        with pytest.raises(BadInput, match="expected finite eigenvectors of shape"):
+            write_eigenvectors(str(file), dataclasses.replace(low, vectors=wrong), operator, overwrite=True)
 
 
 def test_commands(command: Command, tmp_path: Path) -> None:

@@ -52,6 +52,13 @@ def write_eigenvectors(
         raise BadInput(f"expected the precision double or half, found {precision!r}")
     group, geometry = operator.group, operator.geometry
     count = len(found.values)
+    shape = (count, int((parity_of(geometry, group.rank) == 0).sum()), 3)
+    with together(group):
+        arrays = (found.values, found.residuals, found.vectors)
+        if found.vectors.shape != shape or not all(np.isfinite(one).all() for one in arrays):
+            raise BadInput(
+                f"expected finite eigenvectors of shape {shape}, found {found.vectors.shape} or NaN"
+            )
     require_memory(
         group, geometry.extents, 72.0 * count * sites_on_a_rank(geometry.extents, 1), "eigenvectors"
     )
@@ -72,7 +79,7 @@ def write_eigenvectors(
         }
         if precision == "half":
             reals = even.view(np.float64)
-            arrays["scale"] = np.abs(reals).max(axis=(1, 2)) / _LARGEST
+            arrays["scale"] = np.maximum(np.abs(reals).max(axis=(1, 2)), 1e-300) / _LARGEST
             even = np.rint(reals / arrays["scale"][:, None, None]).astype(np.int16)
             about["rounding"] = float(arrays["scale"].max() * np.sqrt(reals[0].size / 12))
         arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
