@@ -1,11 +1,17 @@
 """Conventions of other programs: operators written down as the programs define them, and the algebra of gammas."""
 
+import json
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from onehop import BadInput, Group
-from onehop.lattice import Geometry, Staggered, Wilson
+from onehop.cli import main
+from onehop.lattice import Geometry, Staggered, Wilson, clover_leaves, field_strength, write_gauge
 from onehop.lattice.conventions import CONVENTIONS, SPIN_BASES, convention
+from onehop.lattice.measurements import read_measurements
 from staggered_reference import dslash_site_by_site
 from wilson_reference import GAMMA, SIGMA, random_gauge, some_field, with_boundary
 
@@ -129,3 +135,51 @@ def test_unknown_conventions_are_refused() -> None:
         convention("milc", "dirac")
     with pytest.raises(BadInput, match="with staggered quarks, found openqcd"):
         convention("openqcd").staggered_signs(Geometry(EXTENTS), 0)
+
+
+def test_measure_has_the_normalisation_of_a_program(tmp_path: Path) -> None:
+    """The factors of M, plaquette and charge, and the same masses and flow."""
+    cfg, out = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
+    write_gauge(cfg, random_gauge(Group.alone(), (2, 2, 2, 4)))
+
+    def measured(*words: object) -> dict[str, Any]:
+        assert main(["lattice", "measure", cfg, *map(str, words), "--json", str(out)]) == 0
+        return json.loads(out.read_text())
+
+    wilson = ("--quarks", "wilson", "--kappa", KAPPA, "--flow", 0.02)
+    ours, theirs = measured(*wilson), measured(*wilson, "--convention", "openqcd")
+    assert (ours["convention"], theirs["convention"]) == ("onehop", "openqcd")
+    for name in ("plaquette", "plaquette_space", "plaquette_time"):
+        assert theirs[name] == 3 * ours[name]
+    assert theirs["charge"] == -ours["charge"] != 0
+    assert theirs["flow"][-1]["charge"] == theirs["charge_after_flow"] == -ours["charge_after_flow"]
+    assert theirs["link_trace"] == ours["link_trace"]
+    np.testing.assert_allclose(
+        theirs["quarks"]["pion"], np.multiply((2 * KAPPA) ** 2, ours["quarks"]["pion"]), rtol=1e-12
+    )
+    assert theirs["quarks"]["pion_mass"] == ours["quarks"]["pion_mass"]
+    staggered = ("--quarks", "staggered", "--mass", 0.5, "--noise-vectors", 2)
+    ours, theirs = measured(*staggered), measured(*staggered, "--convention", "grid")
+    for name, factor in (("rho", 4), ("condensate", 2), ("condensate_error", 2)):
+        np.testing.assert_allclose(theirs["quarks"][name], np.multiply(factor, ours["quarks"][name]))
+    words = ["lattice", "measure", cfg]
+    assert main([*words, *map(str, staggered), "--convention", "openqcd"]) == 2
+    series = str(tmp_path / "run.h5")
+    assert main([*words, "-o", series, "--convention", "milc"]) == 0
+    assert main([*words, "-o", series]) == 2  # other options
+    assert read_measurements(series).series["plaquette"] == [3 * ours["plaquette"]]
+
+
+def test_the_charge_of_openqcd_counts_time_first() -> None:
+    """openQCD's q(x) = -tr(F_01 F_23 + F_02 F_31 + F_03 F_12) / 4 pi^2, with 0 as time and 1, 2, 3 as space."""
+    gauge = random_gauge(Group.alone(), EXTENTS)
+    xy, xz, xt, yz, yt, zt = np.moveaxis(clover_leaves(gauge), -3, 0)
+    density = np.einsum("...ij,...ji", -xt, yz) + np.einsum("...ij,...ji", -yt, -xz)
+    density += np.einsum("...ij,...ji", -zt, xy)
+    theirs = -density.real.sum() / (4 * np.pi**2)
+    # The links' own F is without its trace, which clover_leaves keeps.
+    traces = [np.trace(one, axis1=-2, axis2=-1) for one in (xy, xz, xt, yz, yt, zt)]
+    theirs += (traces[5] * -traces[0] + traces[4] * traces[1] - traces[2] * traces[3]).real.sum() / (
+        3 * 4 * np.pi**2
+    )
+    assert field_strength(gauge).charge * convention("openqcd").charge == pytest.approx(theirs, rel=1e-9)

@@ -68,7 +68,7 @@ ALWAYS = {
     "check": " ".join(field.name for field in FIELDS["check"]),
     "reproduce": " ".join(field.name for field in FIELDS["reproduce"]),
     "analyse": " ".join(field.name for field in FIELDS["analyse"]),
-    "measure": "file flow quarks plot output grid ranks tolerance extent accept_checksum json",
+    "measure": "file flow quarks plot output convention grid ranks tolerance extent accept_checksum json",
     "convert": " ".join(field.name for field in FIELDS["convert"]),
     "thermalize": "extent beta sweeps algorithm seed start first checkpoint output grid ranks json",
     "smear": "file kind output grid ranks tolerance extent accept_checksum json",

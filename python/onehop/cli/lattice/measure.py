@@ -67,6 +67,8 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         "plaquette_time": "plaquette in time",
         "link_trace": "link trace",
     }
+    if report["convention"] != "onehop":
+        table.add_row("convention", report["convention"])
     for name, average in averages.items():
         said = "  verified" if average in found.verified else ""
         table.add_row(name.replace("_", " "), f"{report[name]:.9g}{said}")

@@ -43,6 +43,8 @@ def ranks_of_one(ranks: int, configurations: int, grid: tuple[int, ...] | None) 
 def _settings(options: Measure) -> dict[str, Any]:
     """Return the options on which the numbers depend, those of flow and quarks only with --flow and --quarks."""
     found: dict[str, Any] = {"tolerance": options.tolerance, "accept_checksum": options.accept_checksum}
+    if options.convention != "onehop":
+        found["convention"] = options.convention
     for part, chosen in ((FlowOptions, options.flow), (QuarkOptions, options.quarks)):
         if chosen is not None:
             found |= {name: value for name, value in options.part(part).items() if value is not None}

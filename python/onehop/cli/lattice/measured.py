@@ -12,6 +12,7 @@ from onehop.cli.lattice.common import (
     GAUGE_FILE,
     GaugeOptions,
     boundary_option,
+    convention_option,
     naik_epsilon_option,
     phases_option,
     report_of,
@@ -32,6 +33,7 @@ from onehop.lattice import (
     read_gauge,
     wilson_kappa,
 )
+from onehop.lattice.conventions import Convention, convention
 from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.options import LARGEST_INT, Options, argument, file_option, option
@@ -129,8 +131,9 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, Any]:
+def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Convention) -> dict[str, Any]:
     """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
+    kappa = wilson_kappa(mass) if options.kappa is None else options.kappa
     action, noise_vectors = options.quarks or "", options.noise_vectors
     staggered, antiperiodic = action in STAGGERED_ACTIONS, options.boundary == "antiperiodic"
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
@@ -141,15 +144,15 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, 
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
             csw = options.csw if action == "clover" else 0.0
-            kappa = wilson_kappa(mass) if options.kappa is None else options.kappa
             wilson = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic)
             found = mesons.wilson_mesons(gauge, wilson, **how)
+        factor = theirs.staggered_propagator_factor if staggered else theirs.wilson_factor(kappa)
         report: dict[str, Any] = {
             "action": action,
             "mass": mass,
             "boundary": options.boundary,
-            "pion": found.pion.tolist(),
-            "rho": found.rho.tolist(),
+            "pion": (factor**2 * found.pion).tolist(),
+            "rho": (factor**2 * found.rho).tolist(),
             "pion_mass": _numbers(mesons.effective_mass(found.pion)),
             "rho_mass": _numbers(mesons.effective_mass(found.rho, 2 if staggered else 1)),
             "iterations": found.iterations,
@@ -157,8 +160,9 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float) -> dict[str, 
         }
         if noise_vectors:
             condensate = mesons.chiral_condensate(gauge, operator, mass, noise_vectors=noise_vectors, **how)
-            report["condensate"] = condensate.mean
-            report["condensate_error"] = condensate.error
+            error = condensate.error
+            report["condensate"] = factor * condensate.mean
+            report["condensate_error"] = None if error is None else factor * error
     return report
 
 
@@ -175,10 +179,15 @@ class Measure(QuarkOptions, FlowOptions, GaugeOptions):
     plot: str | None = file_option(
         "Plot t² E and charge over flow time, correlators and masses to FILE.", "the plot"
     )
+    convention: str = convention_option(
+        "Program in whose normalisation plaquettes, charges, correlators and condensate are."
+    )
 
     def check(self) -> None:
         """Check the options before any rank starts."""
         self.check_quarks()
+        if self.quarks in STAGGERED_ACTIONS:
+            convention(self.convention).require_staggered()
         if len(self.file) > 1 or self.output is not None:
             self.refuse(
                 ("plot",), "is for one file without --output; `onehop lattice analyse` draws plots of many"
@@ -233,7 +242,7 @@ def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any],
     flowing, points = (None, []) if options.flow is None else _flow(gauge, options, options.flow)
     quarks = None
     if options.quarks is not None and options.mass is not None:
-        quarks = quark_report(gauge, options, options.mass)
+        quarks = quark_report(gauge, options, options.mass, convention(options.convention))
     report: dict[str, Any] = report_of(found) | {
         "polyakov_loop": None if is_open else [loop.real, loop.imag],
         **{name: None if is_open else value for name, value in strength._asdict().items()},
@@ -245,4 +254,17 @@ def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any],
         report["reference_time"] = reference_time(points)
     if quarks is not None:
         report["quarks"] = quarks
+    _normalise(report, convention(options.convention))
     return report, found, points
+
+
+def _normalise(report: dict[str, Any], theirs: Convention) -> None:
+    """Multiply the plaquettes and charges of a report by the factors of a convention."""
+    for names, factor in (
+        (("plaquette", "plaquette_space", "plaquette_time"), theirs.plaquette),
+        (("charge", "charge_after_flow"), theirs.charge),
+    ):
+        report |= {name: factor * report[name] for name in names if report.get(name) is not None}
+    for point in report.get("flow", []):
+        point["charge"] *= theirs.charge
+    report["convention"] = theirs.name
