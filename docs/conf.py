@@ -20,6 +20,7 @@ extensions = [
     "breathe",
     "cpp_api",
     "generated_pages",
+    "notebook_pages",
     "myst_parser",
     "python_api",
     "sphinx.ext.autodoc",

@@ -30,7 +30,7 @@ _GROUP_OF_ONE = re.compile(r"<g>\n *(<(?:path|text|use)\b.*)\n *</g>")
 
 
 def empty_figure(width: float, height: float) -> Any:
-    """Make an empty `matplotlib.figure.Figure` of a size in inches, which needs no display.
+    """Make an empty `matplotlib.figure.Figure` of a size in inches, which needs no display. Notebooks show it.
 
     Raises Error if matplotlib is not installed.
     """
@@ -38,7 +38,23 @@ def empty_figure(width: float, height: float) -> Any:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Error(f"--plot needs matplotlib ({error}): `pip install matplotlib`") from error
-    return Figure(figsize=(width, height), layout="constrained")
+
+    class ShownFigure(Figure):
+        def _repr_svg_(self) -> str:
+            return drawn(self, "svg").decode()
+
+    return ShownFigure(figsize=(width, height), layout="constrained")
+
+
+def drawn(figure: Any, form: str, *, dpi: float | str = "figure") -> bytes:
+    """Return a figure as a file of a format. The same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    picture = io.BytesIO()
+    with rc_context(_SETTINGS):
+        figure.savefig(picture, dpi=dpi, format=form, metadata=_METADATA.get(form))
+    content = picture.getvalue()
+    return compact_svg(content.decode()).encode() if form == "svg" else content
 
 
 def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
@@ -47,17 +63,12 @@ def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
     If writing fails, an existing file stays as it was. The same figure gives the same bytes: the file contains no date
     and no random names.
     """
-    from matplotlib import rc_context
-
-    picture = io.BytesIO()
     form = Path(file).suffix[1:].lower() or "png"
     try:
-        with rc_context(_SETTINGS):
-            figure.savefig(picture, dpi=dpi, format=form, metadata=_METADATA.get(form))
+        content = drawn(figure, form, dpi=dpi)
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot write the plot to {file}: {error}") from error
-    drawn = picture.getvalue()
-    write_file(file, compact_svg(drawn.decode()).encode() if form == "svg" else drawn, "the plot")
+    write_file(file, content, "the plot")
 
 
 def compact_svg(text: str) -> str:

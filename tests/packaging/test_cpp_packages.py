@@ -87,6 +87,25 @@ def test_pkg_config(installed: Path, tmp_path: Path) -> None:
     assert "rank 0 sends" in run(tmp_path / "halo", folder=tmp_path)
 
 
+def test_mpi_program(installed: Path, tmp_path: Path) -> None:
+    """The project on the page about MPI programs configures and builds, and its program prints what the page says."""
+    page = (ROOT / "docs/tutorials/mpi_program.md").read_text()
+    (project,) = re.findall(r"```cmake\n(.*?)```", page, re.S)
+    (output,) = re.findall(r"```text\n(2 x 2 ranks.*?)```", page, re.S)
+    mpicxx, mpiexec = tool("mpicxx"), tool("mpiexec")
+    (tmp_path / "CMakeLists.txt").write_text(project.replace("examples/", f"{ROOT}/examples/"))
+    setting = (
+        f"-DCMAKE_PREFIX_PATH={installed}",
+        f"-DCMAKE_CXX_COMPILER={compiler()}",
+        f"-DMPI_CXX_COMPILER={mpicxx}",
+    )
+    run(tool("cmake"), "-S", tmp_path, "-B", tmp_path / "build", *setting, folder=tmp_path)
+    run(tool("cmake"), "--build", tmp_path / "build", folder=tmp_path)
+    root = ("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+    ranks = ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none", "-n", 4)
+    assert run(*root, mpiexec, *ranks, tmp_path / "build/mpi_stencil", folder=tmp_path) == output
+
+
 def test_another_version_is_not_accepted(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         CONSUMER.replace("find_package(onehop 0", "find_package(onehop 7")

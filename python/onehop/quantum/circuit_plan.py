@@ -17,6 +17,7 @@ from onehop.arguments import instance, whole_number
 from onehop.cores import usable_cores
 from onehop.error import BadInput, Error
 from onehop.output import write_file
+from onehop.quantum import notebook
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum, core_sum
 
@@ -42,7 +43,7 @@ class MemoryPlan:
     largest_state_qubits: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CircuitPlan(MemoryPlan):
     """The memory and the exchanges that a circuit would take.
 
@@ -113,6 +114,12 @@ class CircuitPlan(MemoryPlan):
     def states(self) -> tuple[CircuitPlan, ...]:
         """Plans of the states."""
         return self.parts or (self,)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {notebook.plan_text(self)}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.plan_html(self)
 
 
 def plan(

@@ -91,6 +91,10 @@ class CompiledCircuit:
         """Stages of the execution."""
         return self._core.placement
 
+    def __repr__(self) -> str:
+        what = f"{counted(self._circuit.qubits, 'qubit')}, {counted(len(self.parameters), 'parameter')}"
+        return f"<{type(self).__name__}: {what}, {counted(self.ranks, 'rank')}>"
+
     def _values(self, bindings: Bindings) -> list[float]:
         self._require_unchanged()
         return values_of(self._circuit, bindings)

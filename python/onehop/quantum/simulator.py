@@ -12,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.arguments import whole_number
 from onehop.error import BadInput, Error
+from onehop.figure import save_figure
 from onehop.group import Group, group_or_alone
+from onehop.quantum import notebook
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.clifford import CliffordCircuit, NotClifford, has_stim
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
@@ -152,6 +155,31 @@ class Result:
             f"{counted(len(self.outcomes.values), 'outcome')}{values}, "
             f"{seconds_text(self.seconds)} on {counted(self.ranks, 'rank')}>"
         )
+
+    def _repr_html_(self) -> str:
+        return notebook.result_html(self)
+
+    def plot(self, file: str | None = None, *, most: int = notebook.MOST_BARS) -> Any:
+        """Draw the counts as bars: the `most` frequent outcomes, in the order of their bits.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Notebooks show it. With `file`, it is written there, too; the suffix selects the format.
+
+        Raises
+        ------
+        BadInput
+            The result has no shots, or the file cannot be written.
+        Error
+            matplotlib is not installed.
+        """
+        if not self.shots:
+            raise BadInput("plot: expected a result with shots, found one without; simulate with shots=1000")
+        figure = notebook.counts_figure(self.counts, most=whole_number(most, "most", 1))
+        if file is not None:
+            save_figure(figure, file)
+        return figure
 
     def __getstate__(self) -> dict[str, Any]:
         alone = self.ranks == 1

@@ -16,7 +16,7 @@ from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.memory import check_fits, gradient_report, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_options import Run
 from onehop.cli.screen import Screen, Table
-from onehop.figure import empty_figure, save_figure
+from onehop.figure import save_figure
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
 from onehop.output import remove_output
@@ -34,6 +34,7 @@ from onehop.quantum.circuit_plan import keep_rate, levels_of, predict
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import save_state
 from onehop.quantum.memory_use import MemoryUse
+from onehop.quantum.notebook import counts_figure
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.profile import Profile
 from onehop.quantum.run.serialization import read_circuit, share_circuit
@@ -212,9 +213,6 @@ def run(options: Run) -> None:
     _run(options, Group.world())
 
 
-MAX_BARS = 24
-
-
 def _shown(value: float | list[float]) -> str:
     if isinstance(value, list):
         return f"{value[0]:.12g}{value[1]:+.12g}i"
@@ -331,17 +329,8 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
 
 def draw(file: str, report: dict[str, Any]) -> None:
     """Plot the counts as a bar chart."""
-    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MAX_BARS]
-    counts.sort()
-    figure = empty_figure(max(5.0, 0.4 * len(counts) + 2), 4.5)
-    axes = figure.subplots()
-    axes.bar([outcome for outcome, _ in counts], [number for _, number in counts])
-    axes.tick_params(axis="x", rotation=90)
-    hidden = len(report["counts"]) - len(counts)
-    title = f"{report['circuit']}: the {len(counts)} most frequent" if hidden else report["circuit"]
-    axes.set(xlabel="outcome", ylabel="shots", title=title)
-    axes.locator_params(axis="y", integer=True)
-    save_figure(figure, file)
+    title = f"{report['circuit']}: {counted(report['qubits'], 'qubit')}"
+    save_figure(counts_figure(report["counts"], title), file)
 
 
 def _number(value: complex | float) -> Any:
