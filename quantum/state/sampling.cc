@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
+#include <numeric>
+#include <string>
 #include <utility>
 
+#include "onehop/error.h"
 #include "quantum/circuit/random.h"
 #include "quantum/state/precision.h"
 #include "quantum/state/sorted_order.h"
@@ -157,6 +161,19 @@ class Places {
   std::uint64_t rank_further_ = 0;
 };
 
+// Passes keep the norm. In a file or encoded, amplitudes also change by what no gate does: a disk that returns other
+// bytes, or another program that writes to the file.
+void require_norm(const State& state, std::span<const double> probabilities) {
+  if (!state.is_stored() && !is_encoded(state.precision())) return;
+  constexpr double tolerance = 0.01;
+  const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  if (std::abs(sum - 1) <= tolerance) return;  // not so for NaN
+  throw Error("expected probabilities that add up to 1, found " + std::to_string(sum) + ": the amplitudes " +
+              (state.is_stored() ? "in the file of the state" : "in memory") +
+              " were altered while the program ran; run it again" +
+              (state.is_stored() ? ", with the state in a folder on another disk" : ""));
+}
+
 void decide_first(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
   // Every step reads a state in a file again.
   const int most = state.is_stored() ? 20 : std::clamp(static_cast<int>(std::bit_width(shots.size())) + 2, 12, 20);
@@ -164,7 +181,9 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   std::vector<int> lowest_first(deciding.order.begin(), deciding.order.begin() + static_cast<std::ptrdiff_t>(count));
   std::reverse(lowest_first.begin(), lowest_first.end());
   Tree tree;
-  tree.set(state.probabilities(lowest_first));
+  const std::vector<double> probabilities = state.probabilities(lowest_first);
+  require_norm(state, probabilities);
+  tree.set(probabilities);
   base::parallel_for(state.engine().threads, shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
     tree.draw_many(seed, shots.subspan(begin, end - begin), deciding.events.data(),
                    std::span(deciding.values).subspan(begin, end - begin));

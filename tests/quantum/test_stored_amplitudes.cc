@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "onehop/quantum/simulator.h"
 #include "quantum/engine/big_tiles.h"
 #include "quantum/engine/engine_diagonal.h"
+#include "quantum/state/sampling.h"
 #include "tests/support/local_operations.h"
 #include "tests/support/thrown.h"
 
@@ -124,6 +126,27 @@ TEST(StoredState, EncodedToo) {
   EXPECT_GT(std::norm(product), 0.999);
   EXPECT_NEAR((1 - std::norm(product)) / (1 - found.fidelity_estimate), 1, 0.3);
   EXPECT_NEAR(found.factors.at(0).state->norm_squared(), 1, 1e-5);
+}
+
+TEST(StoredState, SamplesNothingFromAFileThatWasAltered) {
+  const int qubits_of_state = 16;
+  State state(Group::alone(), qubits_of_state, Precision::double_precision, on_disk(18));  // |0...0>
+  const std::vector<int> qubits{0, 1, 2};
+  const std::vector<std::uint64_t> shots{0, 1, 2};
+  EXPECT_EQ(sample(state, qubits, shots, 1, {}).size(), shots.size());
+  int altered = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    const std::string link = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (!link.starts_with(folder()) || !std::filesystem::is_regular_file(entry.path(), gone)) continue;
+    if (std::filesystem::file_size(entry.path(), gone) < std::uintmax_t{16} << qubits_of_state) continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::vector<char> zeros(std::size_t{16} << (qubits_of_state - 2));
+    file.write(zeros.data(), static_cast<std::streamsize>(zeros.size()));
+    ++altered;
+  }
+  ASSERT_EQ(altered, 1);
+  expect_says<Error>([&] { static_cast<void>(sample(state, qubits, shots, 1, {})); }, "were altered");
 }
 
 TEST(StoredState, DisksThatFailAreErrors) {
