@@ -19,19 +19,20 @@ REFUSED = {
     "info --extent 4x4x4x4 --machine mira": "--width 1, --site-bytes 48",
     "info --extent 4x4x4x4 --machine mira --action hisq": "--recon 12",
     "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
-    "--noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, --boundary periodic",
+    "--noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3, "
+    "--boundary periodic",
     **{f"measure no.lime --quarks {action} --mass 0.1": "--csw 2, --kappa 0.1" for action in STAGGERED},
     "measure no.lime --quarks hisq --mass 0.1": "--csw 2, --kappa 0.1, --u0 1",
-    "measure no.lime --quarks asqtad --mass 0.1": "--csw 2, --kappa 0.1, --naik-epsilon 0",
+    "measure no.lime --quarks asqtad --mass 0.1": "--csw 2, --kappa 0.1, --naik-epsilon 0, --projection u3",
     "measure no.lime a.lime -o b.h5 --flow 1": "--flow-tolerance 1e-3, --plot b.png",
     "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --noise-vectors 0, --phases standard, "
-    "--kappa 0.1, --u0 1, --naik-epsilon 0",
+    "--kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3",
     "measure no.lime --quarks clover --mass 0.1": "--noise-vectors 0, --phases standard",
     **{
         f"{SOLVE} --action {action}": "--kappa 0.1, --csw 1.0, --spin 0, --spin-basis fnal, --method bicgstab, "
         "--schwarz 0, --recon 12, --output-precision single, --overwrite, --half-halo, --long a.lime"
         + (", --u0 1" if action != "asqtad" else "")
-        + (", --naik-epsilon 0" if action != "hisq" else "")
+        + (", --naik-epsilon 0, --projection su3" if action != "hisq" else "")
         for action in STAGGERED
     },
     f"{SOLVE} --source-file a.lime": "--source point, --colour 0",
@@ -55,8 +56,8 @@ REFUSED = {
     "--precision double, --overwrite, --keep 2, --every 3",
     f"{THERMALIZE} --keep 2 -o a": "--checkpoint b, --format ildg, --precision double, --overwrite",
     f"{THERMALIZE} --algorithm hmc": "--over-relaxations 4",
-    "smear no.lime": "--format ildg, --precision double, --overwrite, --time 1, --u0 1, --naik-epsilon 0, --phases, "
-    "--phases milc, --fat a.lime, --long a.lime",
+    "smear no.lime": "--format ildg, --precision double, --overwrite, --time 1, --u0 1, --naik-epsilon 0, "
+    "--projection u3, --phases, --phases milc, --fat a.lime, --long a.lime",
     "smear no.lime --kind hisq --fat a.lime": "--boundary periodic, --weight 0.1, --steps 1, --space-only, "
     "--output a.lime",
     "smear no.lime --kind flow": "--steps 1",

@@ -287,3 +287,30 @@ def test_options_that_contradict_a_convention(
 ) -> None:
     assert main(["lattice", "solve", "no.lime", *words.split()]) == 2
     assert match in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(("name", "kappa"), [("chroma", KAPPA), ("milc", KAPPA), ("milc", None)])
+def test_altered_headers_give_an_error_or_the_same_numbers(
+    tmp_path: Path, name: str, kappa: float | None
+) -> None:
+    geometry, path = Geometry((2, 2, 2, 2)), tmp_path / "p.lime"
+    inner = (3,) if kappa is None else (4, 3)
+    columns = np.random.default_rng(1).normal(size=(int(np.prod(inner)), 2, 2, 2, 2, *inner)) + 0j
+    write_propagator(str(path), columns, geometry, ALONE, kappa=kappa, convention=name)
+    parts = lime_parts(path.read_bytes())
+    refused = 0
+    for at, (record_name, data) in enumerate(parts[:10]):
+        elements = re.finditer(rb">([^<]*)<", data) if data.startswith(b"<?xml") else ()
+        for element in elements:
+            for value in (b"", b"-1", b"3", b"x", b"nan", b"9" * 999):
+                changed = data[: element.start(1)] + value + data[element.end(1) :]
+                path.write_bytes(lime_file([*parts[:at], (record_name, changed), *parts[at + 1 :]]))
+                try:
+                    found = read_propagator(
+                        str(path), geometry, ALONE, kappa=kappa, convention=name, antiperiodic=True
+                    )
+                except BadInput:
+                    refused += 1
+                else:
+                    np.testing.assert_allclose(found, columns, atol=1e-13)
+    assert refused > 50

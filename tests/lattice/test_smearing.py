@@ -1,18 +1,26 @@
 """Smearing: against NumPy, covariant under gauge transformations, the same bits on every grid."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import lattice_reference as reference
 from onehop import BadInput, Group, _core
+from onehop.cli import main
 from onehop.lattice import (
     Gauge,
+    Staggered,
     clover_leaves,
     field_strength,
     gradient_flow,
     hybrid_monte_carlo,
+    mesons,
+    read_vectors,
     smearing,
     thermalize,
+    write_gauge,
 )
 from threads import run_threads
 
@@ -64,6 +72,38 @@ def test_hisq_as_by_numpy() -> None:
     np.testing.assert_allclose(found.unitary, unitary, atol=1e-12)
     np.testing.assert_allclose(found.fat, fat, atol=1e-12)
     np.testing.assert_allclose(found.long_links, long_links, atol=1e-12)
+    special = smearing.hisq_links(gauge, naik_epsilon=epsilon, projection="su3")
+    phase = np.einsum("...ij,...ij", special.unitary, unitary.conj()) / 3
+    np.testing.assert_allclose(special.unitary, phase[..., None, None] * unitary, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.det(special.unitary), 1, atol=1e-12)
+    assert abs(np.angle(phase)).max() < np.pi / 3  # the cube root that is nearest to 1
+    assert abs(np.angle(phase)).max() > 0.9
+    fat, long_links = reference.fat_and_long(special.unitary, second)
+    np.testing.assert_allclose(special.fat, fat, atol=1e-12)
+    np.testing.assert_allclose(special.long_links, long_links, atol=1e-12)
+
+
+def test_su3_projection_in_all_commands(tmp_path: Path) -> None:
+    """`solve --projection su3` is `solve --fat` with the links of `smear --projection su3`."""
+    cfg, fat, long, one, two = (
+        str(tmp_path / f"{name}.lime") for name in ("cfg", "fat", "long", "one", "two")
+    )
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    gauge.set_random(seed=5)
+    write_gauge(cfg, gauge)
+    hisq = ("hisq", "--projection", "su3")
+    assert main(["lattice", "smear", cfg, "--kind", *hisq, "--fat", fat, "--long", long, "--phases"]) == 0
+    end = ("--mass", "0.5", "--output-precision", "double", "-o")
+    assert main(["lattice", "solve", cfg, "--action", *hisq, *end, one]) == 0
+    assert main(["lattice", "solve", "--fat", fat, "--long", long, *end, two]) == 0
+    found = [read_vectors(path, gauge.geometry, gauge.group) for path in (one, two)]
+    np.testing.assert_allclose(found[0], found[1], atol=1e-9)
+    out = tmp_path / "out.json"
+    measure = ["lattice", "measure", cfg, "--quarks", *hisq, "--mass", "0.5", "--json", str(out)]
+    assert main(measure) == 0
+    made = smearing.hisq_links(gauge, projection="su3")
+    ours = mesons.staggered_mesons(gauge, Staggered.of_fat_links(gauge, made), 0.5)
+    np.testing.assert_allclose(json.loads(out.read_text())["quarks"]["pion"], ours.pion, rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["fat5", "asqtad", "hisq"])

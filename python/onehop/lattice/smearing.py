@@ -12,8 +12,19 @@ from onehop.error import BadInput, explain_public
 from onehop.lattice.gauge import Gauge
 from onehop.text import alternatives
 
-__all__ = ["FAT_LINKS", "FatLinks", "PathWeights", "ape", "fat_links", "hisq_links", "path_weights", "stout"]
+__all__ = [
+    "FAT_LINKS",
+    "PROJECTIONS",
+    "FatLinks",
+    "PathWeights",
+    "ape",
+    "fat_links",
+    "hisq_links",
+    "path_weights",
+    "stout",
+]
 
+PROJECTIONS = ("u3", "su3")
 FAT_LINKS = ("fat3", "fat5", "fat7", "asqtad", "hisq")
 
 
@@ -102,7 +113,9 @@ def fat_links(
     return FatLinks(*_core.lattice_fat_links(gauge, chosen, precision))
 
 
-def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "double") -> FatLinks:
+def hisq_links(
+    gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "double", projection: str = "u3"
+) -> FatLinks:
     """Compute HISQ links. Collective.
 
     The first level is fat7 smearing, followed by the projection V (V^dagger V)^(-1/2) of each link to U(3). The second
@@ -112,13 +125,26 @@ def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "dou
     ----------
     precision : {"double", "single"}
         Precision of the path sums. The projection and the result are always in double precision.
+    projection : {"u3", "su3"}
+        The group. For SU(3) each projected link is divided by the cube root of its determinant that is nearest to 1.
 
     Raises
     ------
     BadInput
-        A fat7 link is singular (the message names it), or the precision is unknown.
+        A fat7 link is singular (the message names it), or the precision or projection is unknown.
     """
-    return FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))
+    if projection not in PROJECTIONS:
+        raise BadInput(f"expected the projection {alternatives(PROJECTIONS)}, found {projection!r}")
+    made = FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))
+    if projection == "u3" or made.unitary is None:
+        return made
+    angle = np.angle(np.linalg.det(made.unitary))[..., None, None]
+    special = made.unitary * np.exp(-1j * angle / 3)
+    geometry = gauge.geometry
+    first = Gauge(gauge.group, geometry.extents, geometry.grid, map=geometry.rank_at or None)
+    first.set_links(special)
+    weights = path_weights("hisq", naik_epsilon=naik_epsilon)
+    return fat_links(first, weights, precision=precision)._replace(unitary=special)
 
 
 def ape(gauge: Gauge, alpha: float, steps: int = 1, *, space_only: bool = False) -> None:

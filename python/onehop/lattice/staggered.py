@@ -25,7 +25,7 @@ from onehop.lattice.operators import (
     solver_options,
 )
 from onehop.lattice.phases import check_phases, with_staggered_phases
-from onehop.lattice.smearing import hisq_links
+from onehop.lattice.smearing import FatLinks, hisq_links
 from onehop.options import Options
 from onehop.text import alternatives
 
@@ -106,16 +106,39 @@ class Staggered:
             return
         if action != "hisq":
             raise BadInput(f"expected the action hisq with naik_epsilon {naik_epsilon:g}, found {action!r}")
-        geometry, made = gauge.geometry, hisq_links(gauge, naik_epsilon=naik_epsilon)
+        made = hisq_links(gauge, naik_epsilon=naik_epsilon)
+        how: dict[str, Any] = {
+            "antiperiodic": antiperiodic,
+            "phases": phases,
+            "lanes": lanes,
+            "threads": threads,
+        }
+        self._begin(Staggered.of_fat_links(gauge, made, **how).core, gauge.group, gauge.geometry)
+
+    @classmethod
+    def of_fat_links(
+        cls,
+        gauge: Gauge,
+        links: FatLinks,
+        *,
+        antiperiodic: bool = True,
+        phases: str = "standard",
+        lanes: int = 8,
+        threads: int = 0,
+    ) -> Staggered:
+        """Create the operator from fat and long links without phases, such as those of `smearing.hisq_links`.
+
+        The geometry is that of `gauge`; the other parameters are those of `Staggered`. Collective.
+        """
+        geometry = gauge.geometry
         signs: dict[str, Any] = {"antiperiodic": antiperiodic, "phases": phases}
         fat, long = (
-            with_staggered_phases(links, geometry, gauge.group.rank, length=length, **signs)
-            for links, length in ((made.fat, 1), (made.long_links, 3))
+            with_staggered_phases(one, geometry, gauge.group.rank, length=length, **signs)
+            for one, length in ((links.fat, 1), (links.long_links, 3))
         )
-        where = geometry.rank_at or None
-        keywords: dict[str, Any] = {"lanes": lanes, "threads": threads, "map": where}
-        found = Staggered.of_links(gauge.group, geometry.extents, fat, long, geometry.grid, **keywords)
-        self._begin(found.core, gauge.group, geometry)
+        keywords: dict[str, Any] = {"lanes": lanes, "threads": threads, "map": geometry.rank_at or None}
+        found = cls.of_links(gauge.group, geometry.extents, fat, long, geometry.grid, **keywords)
+        return cls.of_core(found.core, gauge.group, geometry)
 
     def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
         self._core = core

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console
-from onehop.lattice import GaugeFile, Plaquettes
+from onehop.lattice import Gauge, GaugeFile, Plaquettes, Staggered
 from onehop.lattice.conventions import CONVENTIONS
 from onehop.lattice.files.parsing import ACCEPTED
 from onehop.lattice.phases import PHASES
+from onehop.lattice.smearing import PROJECTIONS, hisq_links
 from onehop.options import LARGEST_INT, Options, argument, option
 
 GAUGE_FILE = "Gauge field file: MILC, NERSC, ILDG, SciDAC, openQCD, or raw links with --extent."
@@ -114,6 +115,21 @@ def convention_option(text: str) -> Any:
 def naik_epsilon_option() -> Any:
     """Make the field of the correction of Naik's weight."""
     return option(0.0, "Naik epsilon (hisq only).")
+
+
+def projection_option() -> Any:
+    """Make the field of the group to which HISQ projects."""
+    return option(
+        "u3", "Group to which HISQ projects the links of its first level (hisq only).", choices=PROJECTIONS
+    )
+
+
+def staggered_operator(gauge: Gauge, action: str, options: Any, **signs: Any) -> Staggered:
+    """Return the operator of an action with `u0`, `naik_epsilon` and `projection` of the options. Collective."""
+    if action == "hisq" and options.projection != "u3":
+        made = hisq_links(gauge, naik_epsilon=options.naik_epsilon, projection=options.projection)
+        return Staggered.of_fat_links(gauge, made, **signs)
+    return Staggered(gauge, action, u0=options.u0, naik_epsilon=options.naik_epsilon, **signs)
 
 
 def boundary_option(text: str) -> Any:

@@ -15,7 +15,9 @@ from onehop.cli.lattice.common import (
     convention_option,
     naik_epsilon_option,
     phases_option,
+    projection_option,
     report_of,
+    staggered_operator,
 )
 from onehop.error import BadInput
 from onehop.group import Group
@@ -24,7 +26,6 @@ from onehop.lattice import (
     FlowPoint,
     Gauge,
     GaugeFile,
-    Staggered,
     Wilson,
     field_strength,
     gradient_flow,
@@ -77,6 +78,7 @@ class QuarkOptions(Options):
     kappa: float | None = option(None, "Hopping parameter in place of a mass (wilson and clover only).")
     u0: float = option(1.0, "Tadpole factor u0 (asqtad only).")
     naik_epsilon: float = naik_epsilon_option()
+    projection: str = projection_option()
     boundary: str = boundary_option("Boundary of the quarks in time.")
     csw: float = option(1.0, "Clover coefficient (clover only).")
     phases: str = phases_option("standard", "Staggered phases.")
@@ -97,6 +99,7 @@ class QuarkOptions(Options):
                 "kappa",
                 "u0",
                 "naik_epsilon",
+                "projection",
                 "boundary",
                 "csw",
                 "noise_vectors",
@@ -114,7 +117,7 @@ class QuarkOptions(Options):
             self.mass = 1 / (2 * self.kappa) - 4
         elif self.kappa is not None:
             self.refuse(("kappa",), f"is for --quarks wilson and clover, found {action}")
-        for name, of in (("u0", "asqtad"), ("naik_epsilon", "hisq")):
+        for name, of in (("u0", "asqtad"), ("naik_epsilon", "hisq"), ("projection", "hisq")):
             if action != of:
                 self.refuse((name,), f"is for --quarks {of}, found {action}")
         if self.mass is None or (action in STAGGERED_ACTIONS and not self.mass > 0):
@@ -139,8 +142,8 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
         how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
         if staggered:
-            links: dict[str, Any] = {"u0": options.u0, "naik_epsilon": options.naik_epsilon}
-            operator = Staggered(gauge, action, antiperiodic=antiperiodic, phases=options.phases, **links)
+            signs: dict[str, Any] = {"antiperiodic": antiperiodic, "phases": options.phases}
+            operator = staggered_operator(gauge, action, options, **signs)
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
             csw = options.csw if action == "clover" else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.lattice.common import (
@@ -14,6 +15,7 @@ from onehop.cli.lattice.common import (
     naik_epsilon_option,
     note_of,
     phases_option,
+    projection_option,
     say_about,
 )
 from onehop.error import BadInput
@@ -34,6 +36,7 @@ TAKEN_BY: dict[str, tuple[str, ...]] = {
     "time": ("flow",),
     "u0": tuple(kind for kind in smearing.FAT_LINKS if kind != "hisq"),
     "naik_epsilon": ("hisq",),
+    "projection": ("hisq",),
     "phases": tuple(smearing.FAT_LINKS),
     "boundary": tuple(smearing.FAT_LINKS),
 }
@@ -58,6 +61,7 @@ class Smear(FileOptions, GaugeOptions):
     space_only: bool = option(False, "Smear only spatial links, with spatial staples (stout and ape only).")
     u0: float = option(1.0, "Tadpole factor u0 (asqtad, fat7, fat5 and fat3 only).")
     naik_epsilon: float = naik_epsilon_option()
+    projection: str = projection_option()
     phases: str | None = phases_option(
         None,
         "Multiply fat and long links with the staggered phases and the boundary in time, as `solve --fat` expects.",
@@ -111,7 +115,8 @@ class Smear(FileOptions, GaugeOptions):
 def _write_fat_links(gauge: Gauge, options: Smear) -> dict[str, float]:
     kind, phases = options.kind, options.phases
     if kind == "hisq":
-        made = smearing.hisq_links(gauge, naik_epsilon=options.naik_epsilon)
+        how: dict[str, Any] = {"naik_epsilon": options.naik_epsilon, "projection": options.projection}
+        made = smearing.hisq_links(gauge, **how)
     else:
         made = smearing.fat_links(gauge, kind, u0=options.u0)
     holder = Gauge(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.cli.common import console, own_rank, write_json
-from onehop.cli.lattice.common import say_about, say_unverified
+from onehop.cli.lattice.common import say_about, say_unverified, staggered_operator
 from onehop.cli.lattice.smear import NO_PHASES
 from onehop.cli.lattice.solve_options import WILSON_ACTIONS, Solve
 from onehop.cli.screen import changing_line
@@ -85,15 +85,9 @@ def _of_links(options: Solve, fat: str) -> Staggered:
 def _staggered(options: Solve) -> Staggered:
     if options.fat is not None:
         return _of_links(options, options.fat)
-    return Staggered(
-        _read(options, 1 if options.action == "staggered" else 3),
-        options.action,
-        u0=options.u0,
-        antiperiodic=options.boundary == "antiperiodic",
-        lanes=options.lanes,
-        phases=options.phases,
-        naik_epsilon=options.naik_epsilon,
-    )
+    gauge = _read(options, 1 if options.action == "staggered" else 3)
+    signs = {"antiperiodic": options.boundary == "antiperiodic", "phases": options.phases}
+    return staggered_operator(gauge, options.action, options, lanes=options.lanes, **signs)
 
 
 def _sources(options: Solve, geometry: Geometry, group: Group, quark: Quark | None) -> NDArray[np.complex128]:

@@ -13,6 +13,7 @@ from onehop.cli.lattice.common import (
     convention_option,
     naik_epsilon_option,
     phases_option,
+    projection_option,
 )
 from onehop.error import BadInput
 from onehop.lattice import wilson_kappa
@@ -100,6 +101,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
     )
     u0: float = option(1.0, "Tadpole factor u0 (asqtad only).")
     naik_epsilon: float = naik_epsilon_option()
+    projection: str = projection_option()
     phases: str = phases_option("standard", "Staggered phases.")
     boundary: str = boundary_option("Boundary in time.")
     lanes: int = option(8, "Largest number of sites in a SIMD vector.", low=1, high=LARGEST_INT)
@@ -142,6 +144,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
             (
                 "u0",
                 "naik_epsilon",
+                "projection",
                 "phases",
                 "lanes",
                 "long",
@@ -183,7 +186,7 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
         if self.action != "asqtad":
             self.refuse(("u0",), f"is for --action asqtad, found {self.action!r}")
         if self.action != "hisq":
-            self.refuse(("naik_epsilon",), f"is for --action hisq, found {self.action!r}")
+            self.refuse(("naik_epsilon", "projection"), f"is for --action hisq, found {self.action!r}")
         self.refuse(
             ("kappa", "csw", "spin", "spin_basis", "method", "schwarz", "recon"),
             f"is for --action {' and '.join(WILSON_ACTIONS)}, found {self.action!r}",
