@@ -130,8 +130,8 @@ torch: setup-torch build  ## Install PyTorch and run its own tests of torch.dist
 setup-torch: setup  ## Install PyTorch in .venv unless it is there; `make test` then also tests onehop.torch
 	@tools/setup.sh torch examples torch-tests
 
-setup-interfaces: setup-test  ## Install Cirq, PennyLane, pytket, Aer, stim, PyTorch (CPU) and bubblewrap; `make test` then skips less
-	@tools/setup.sh base clifford interfaces torch-cpu bubblewrap
+setup-interfaces: setup-test  ## Install Cirq, PennyLane, pytket, Aer, stim, PyTorch (CPU), gfortran and bubblewrap; `make test` then skips less
+	@tools/setup.sh base clifford interfaces torch-cpu gfortran bubblewrap
 
 docs: build  ## Build the documentation site in build/docs
 	@tools/setup.sh docs

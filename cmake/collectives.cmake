@@ -8,5 +8,5 @@ target_include_directories(onehop_collectives PRIVATE ${CMAKE_CURRENT_SOURCE_DIR
 onehop_compile_options(onehop_collectives)
 # Results must have the same bits on every processor, so a product and a sum must not be contracted to one rounding. The ABI
 # warning about vector arguments (-Wpsabi) is off, because only inlined functions have such arguments.
-set_source_files_properties(collectives/reduce.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
+set_source_files_properties(collectives/reduce.cc collectives/number_combine.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
 onehop_precompile(onehop_collectives)

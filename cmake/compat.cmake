@@ -91,6 +91,17 @@ if(NOT ONEHOP_SANITIZE)
   set_tests_properties(compat.qspi.before_mpi_init PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
+# The C interface of onehop itself.
+add_executable(test_onehop tests/c/test_onehop.c)
+set_target_properties(test_onehop PROPERTIES C_STANDARD 99 C_EXTENSIONS OFF)
+target_compile_options(test_onehop PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${ONEHOP_WERROR}>:-Werror>)
+target_link_libraries(test_onehop PRIVATE onehop_c)
+add_dependencies(onehop_tests test_onehop)
+foreach(ranks 1 2 4)
+  add_test(NAME compat.c.${ranks}_ranks
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} $<TARGET_FILE:test_onehop>)
+endforeach()
+
 # The commands of the pages. They start ranks with the Python package of this build.
 if(ONEHOP_INPLACE AND NOT ONEHOP_SANITIZE)
   foreach(name qmp qspi quest rdma_comlib)

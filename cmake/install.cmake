@@ -21,6 +21,11 @@ foreach(part IN ITEMS machine collectives poisson lattice quantum)
   endif()
 endforeach()
 install(TARGETS ${_libraries} EXPORT onehop-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+if(TARGET onehop_c)
+  install(TARGETS onehop_c EXPORT onehop-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+  install(FILES include/onehop.h include/onehop_mpi.h "${CMAKE_CURRENT_BINARY_DIR}/onehop.f90"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
+endif()
 install(DIRECTORY include/onehop DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp ${_other_headers})
 install(EXPORT onehop-targets NAMESPACE onehop:: DESTINATION "${_package_dir}" COMPONENT cpp)
 file(CONFIGURE OUTPUT onehop-config.cmake @ONLY CONTENT [[

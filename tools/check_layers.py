@@ -30,6 +30,7 @@ CPP_FOLDERS = (
     "collectives",
     "machine",
     "compat",
+    "c",
     "measure",
     "bench",
     "include",
@@ -82,7 +83,9 @@ class CppLayers:
         self.core: list[str] = table["cpp_rules"]["core"]
         self.unrestricted: list[str] = table["cpp_rules"]["unrestricted"]
         self.header_of = {
-            f"include/onehop/{name}.h": part for part, names in table["cpp_headers"].items() for name in names
+            ("include/" if name.startswith("onehop") else "include/onehop/") + f"{name}.h": part
+            for part, names in table["cpp_headers"].items()
+            for name in names
         }
 
     def part(self, file: str) -> str | None:

@@ -20,6 +20,7 @@ PRODUCT = [
     "machine",
     "measure",
     "compat",
+    "c",
     "python",
     "bench",
     "tools",

@@ -22,6 +22,7 @@ COLUMNS = {
     "lattice": "#fbe3c8",
     "poisson": "#fbe3c8",
     "collectives": "#d5efe3",
+    "c": "#f7ddea",
     "compat": "#f7ddea",
     "machine": "#f6f2c4",
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh GROUP...
 # Makes .venv and installs the Python packages of the named groups of pyproject.toml into it. Installs by apt what has no other
-# source: Python's venv module and headers if Debian left them out, GoogleTest for the group `gtest`, and bubblewrap for the group
-# `bubblewrap`. A stamp per group stores the list that was installed last, so that nothing is installed twice.
+# source: Python's venv module and headers if Debian left them out, GoogleTest for the group `gtest`, bubblewrap and gfortran for the
+# groups of these names. A stamp per group stores the list that was installed last, so that nothing is installed twice.
 #   PYTHON=python3.12   the interpreter to start from
 #   TORCH='torch==2.13.0'   arguments of pip for the groups `torch` and `torch-cpu`
 set -euo pipefail
@@ -45,6 +45,7 @@ print("%d.%d" % sys.version_info[:2], int(u.find_spec("ensurepip") is not None),
     echo '#include <gtest/gtest.h>' | $compiler -E -x c++ - >/dev/null 2>&1 || packages+=(libgtest-dev)
   fi
   if [[ " $1 " == *" bubblewrap "* ]]; then command -v bwrap >/dev/null || packages+=(bubblewrap); fi
+  if [[ " $1 " == *" gfortran "* ]]; then command -v gfortran >/dev/null || packages+=(gfortran); fi
   if [ ${#packages[@]} -gt 0 ]; then tools/system_packages.sh "${packages[@]}"; fi
 }
 
@@ -187,7 +188,7 @@ for group in "$@"; do
       install base
       link_sources
       ;;
-    gtest | bubblewrap) ;;
+    gtest | bubblewrap | gfortran) ;;
     torch) install_torch ;;
     torch-cpu) install_torch_cpu ;;
     interfaces) install_optional interfaces "an interface to another library" ;;
