@@ -172,6 +172,24 @@ def test_a_file_of_chroma_says_what_it_is(wilson: np.ndarray, tmp_path: Path) ->
         read(kappa=None)
 
 
+def test_a_file_of_milc_says_what_it_is(staggered: np.ndarray, tmp_path: Path) -> None:
+    """The lines with which MILC describes a field, as in its sample of a solution."""
+    path = tmp_path / "s.lime"
+    write_propagator(str(path), staggered, GEOMETRY, ALONE, convention="quda")
+    about = (
+        b"layout.boundary_conditions space: periodic time: antiperiodic\nasqtad_arg.sign MILC-convention\n"
+    )
+    changed = {"scidac-file-xml": about, "scidac-record-xml": b"answer = M^-1 source\0"}
+    parts = [(name, changed.get(name, data)) for name, data in lime_parts(path.read_bytes())]
+    path.write_bytes(lime_file(parts))
+    how: dict[str, Any] = {"convention": "milc"}
+    assert read_propagator(str(path), GEOMETRY, ALONE, antiperiodic=True, **how).shape == staggered.shape
+    with pytest.raises(BadInput, match=r"expected the boundary 1 in time, found '-1'"):
+        read_propagator(str(path), GEOMETRY, ALONE, antiperiodic=False, **how)
+    with pytest.raises(BadInput, match=r"expected numbers in the convention onehop, found 'milc'"):
+        read_propagator(str(path), GEOMETRY, ALONE)
+
+
 def test_contradictions_and_wrong_shapes_are_refused(
     wilson: np.ndarray, staggered: np.ndarray, tmp_path: Path
 ) -> None:

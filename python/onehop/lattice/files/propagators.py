@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -75,11 +76,14 @@ class Quark:
 
     def check(self, path: str, text: str) -> None:
         """Raise BadInput if the XML of a file contradicts this."""
-        is_chroma = any(f"<{root}>" in text for root in ("ForwardProp", "PropSource"))
+        marks = {"<ForwardProp>": "chroma", "<PropSource>": "chroma", "MILC-convention": "milc"}
+        of_marks = next((name for mark, name in marks.items() if mark in text), None)
+        in_time = re.search(r"boundary_conditions [^\n]{0,99}time: (anti)?periodic", text)  # MILC's line
+        sign = [] if in_time is None else ["-1" if in_time[1] else "1"]
         told = {
-            "convention": tag(text, "convention") or ("chroma" if is_chroma else None),
+            "convention": tag(text, "convention") or of_marks,
             "spin basis": tag(text, "spin_basis") if self.wilson else None,
-            "boundary": (tag(text, "boundary") or "").split()[-1:],
+            "boundary": (tag(text, "boundary") or "").split()[-1:] or sign,
             "kappa": tag(text, "Kappa") if self.wilson else None,
         }
         known = {"convention": self.convention.name, "spin basis": self.convention.spin_basis}
