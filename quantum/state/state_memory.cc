@@ -1,5 +1,4 @@
 // The memory that a state needs, checked before it is allocated, and the hosts of its ranks.
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -70,9 +69,7 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
 }
 
 int largest_state(int ranks, Precision precision, int ranks_per_node) {
-  const std::int64_t memory = detail::memory_is_pretended()
-                                  ? available_memory()
-                                  : std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  const std::int64_t memory = detail::whole_memory();
   int qubits = 62;
   while (qubits > 1 && memory_need(qubits, ranks, precision, ranks_per_node).here > memory) --qubits;
   return qubits;

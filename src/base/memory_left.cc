@@ -1,5 +1,7 @@
 #include "src/base/memory_left.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 #include <functional>
@@ -80,6 +82,7 @@ void add_control_groups(MemoryLeft& left, const std::string& root) {
                                                  "/memory.usage_in_bytes", "total_"};
     std::string group = line.substr(line.find(':', line.find(':') + 1) + 1);
     for (;;) {
+      left.limit = std::min(left.limit, number_in(files.folder + group + files.limit));
       const std::int64_t bytes = left_in(files.folder + group, files);
       if (bytes < left.control_group) {
         left.control_group = bytes;
@@ -106,6 +109,11 @@ MemoryLeft memory_left(const std::string& root) {
 std::int64_t available_memory() {
   const MemoryLeft left = memory_left();
   return std::min(left.system, left.control_group);
+}
+
+std::int64_t whole_memory() {
+  if (memory_is_pretended()) return available_memory();
+  return std::min(std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), memory_left().limit);
 }
 
 }  // namespace onehop::detail

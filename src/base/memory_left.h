@@ -14,6 +14,7 @@ struct MemoryLeft {
   std::int64_t system = no_memory_limit;
   std::int64_t control_group = no_memory_limit;
   std::uint64_t control_group_id = 0;
+  std::int64_t limit = no_memory_limit;  // the least limit of a control group, whatever is in use
 };
 // In tests, ONEHOP_TEST_FREE_MEMORY (in bytes) replaces the machine's free memory, and `root` stands before the paths
 // of control groups.
@@ -23,5 +24,7 @@ struct MemoryLeft {
 
 // The smaller of the two.
 [[nodiscard]] std::int64_t available_memory();
+// The memory of the machine, or the least limit of a control group if that is smaller, whatever is in use now.
+[[nodiscard]] std::int64_t whole_memory();
 
 }  // namespace onehop::detail

@@ -69,6 +69,7 @@ class ControlGroups : public ::testing::TestWithParam<int> {
                                        "active_file " + std::to_string(active) + "\nslab 7\n");
   }
   [[nodiscard]] std::int64_t left() const { return detail::memory_left(root_.string()).control_group; }
+  [[nodiscard]] std::int64_t limit() const { return detail::memory_left(root_.string()).limit; }
 
  private:
   void write(const std::string& name, const std::string& text) {
@@ -85,8 +86,10 @@ class ControlGroups : public ::testing::TestWithParam<int> {
 TEST_P(ControlGroups, TheTightestLimitCounts) {
   write_group("jobs/one", "400", "100", 0, 0);
   EXPECT_EQ(left(), 300);
+  EXPECT_EQ(limit(), 400);
   write_group("jobs/one", "900", "100", 0, 0);
   EXPECT_EQ(left(), 500);
+  EXPECT_EQ(limit(), 900);
 }
 
 // A group that has read files has them in its page cache until it needs the memory.

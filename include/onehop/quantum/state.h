@@ -66,8 +66,9 @@ struct MemoryNeed {
 [[nodiscard]] MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per_node,
                                      const StateOptions& options = {});
 
-// The number of qubits of the largest state that fits into the physical memory of machines with `ranks_per_node` of its
-// ranks, at most 62. Unlike `memory_need` it does not depend on the memory that is free now.
+// The number of qubits of the largest state that fits into machines with `ranks_per_node` of its ranks, at most 62:
+// into their memory, or the limit of a control group. Unlike `memory_need` it does not depend on the memory that is
+// free now.
 [[nodiscard]] int largest_state(int ranks, Precision precision, int ranks_per_node);
 
 // Statistics of a state's exchanges between ranks.
