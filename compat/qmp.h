@@ -11,11 +11,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* In C++, every int is a value of these types, as it is in C. */
+#ifdef __cplusplus
+#define QMP_AN_INT : int
+#else
+#define QMP_AN_INT
+#endif
+
 typedef int QMP_bool_t;
 #define QMP_TRUE ((QMP_bool_t)1)
 #define QMP_FALSE ((QMP_bool_t)0)
 
-typedef enum QMP_status {
+typedef enum QMP_status QMP_AN_INT {
   QMP_SUCCESS = 0,
   QMP_ERROR = 0x1001,
   QMP_NOT_INITED,
@@ -45,16 +52,20 @@ typedef enum QMP_status {
   QMP_MAX_STATUS
 } QMP_status_t;
 
-typedef enum QMP_ictype { QMP_SWITCH = 0, QMP_GRID = 1, QMP_MESH = 1, QMP_FATTREE = 2 } QMP_ictype_t;
+typedef enum QMP_ictype QMP_AN_INT { QMP_SWITCH = 0, QMP_GRID = 1, QMP_MESH = 1, QMP_FATTREE = 2 } QMP_ictype_t;
 
-typedef enum QMP_thread_level {
+typedef enum QMP_thread_level QMP_AN_INT {
   QMP_THREAD_SINGLE,
   QMP_THREAD_FUNNELED,
   QMP_THREAD_SERIALIZED,
   QMP_THREAD_MULTIPLE
 } QMP_thread_level_t;
 
-typedef enum QMP_clear_to_send { QMP_CTS_DISABLED = -1, QMP_CTS_NOT_READY = 0, QMP_CTS_READY = 1 } QMP_clear_to_send_t;
+typedef enum QMP_clear_to_send QMP_AN_INT {
+  QMP_CTS_DISABLED = -1,
+  QMP_CTS_NOT_READY = 0,
+  QMP_CTS_READY = 1
+} QMP_clear_to_send_t;
 
 #define QMP_ALIGN_ANY 0
 #define QMP_ALIGN_DEFAULT 64

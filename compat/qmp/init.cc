@@ -111,6 +111,9 @@ ONEHOP_COMPAT_API QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP
                                                     QMP_thread_level_t* provided) {
   return guarded(__func__, [&] {
     if (the_qmp != nullptr) throw BadInput("expected to be called once, found QMP initialised already");
+    if (required < QMP_THREAD_SINGLE || required > QMP_THREAD_MULTIPLE) {
+      throw BadInput("expected a thread level from 0 to 3, found " + std::to_string(required));
+    }
     if (argc != nullptr) checked_span(checked_value(argv), *argc);
     int no_arguments = 0;
     if (provided != nullptr) *provided = std::min(required, QMP_THREAD_SERIALIZED);

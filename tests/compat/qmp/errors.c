@@ -296,6 +296,13 @@ REFUSED_BEGUN(endless_reduction, "QMP_comm_broadcast: expected at most the", QMP
 REFUSED(no_stream, "QMP_fprintf: expected a stream and a format", begin_plainly(); QMP_fprintf(NULL, "x"));
 REFUSED(no_format, "QMP_printf: expected a stream and a format", begin_plainly(); QMP_printf(NULL));
 
+ERROR(wrong_level, 1, 1, "QMP_init_msg_passing: expected a thread level from 0 to 3, found 7") {
+  static char* arguments[] = {"test", NULL};
+  char** argv = arguments;
+  int argc = 1;
+  QMP_init_msg_passing(&argc, &argv, (QMP_thread_level_t)7, NULL);
+}
+
 ERROR(begun_twice, 1, 1, "QMP_init_msg_passing: expected to be called once") {
   static char* arguments[] = {"test", NULL};
   char** argv = arguments;

@@ -22,6 +22,7 @@ void machine(void) {
   CHECK(QMP_verbose(2) == 0 && QMP_verbose(0) == 2 && QMP_profcontrol(1) == 0 && QMP_profcontrol(0) == 1);
   CHECK(strcmp(QMP_error_string(QMP_SUCCESS), QMP_error_string(QMP_ERROR)) != 0);
   CHECK(strlen(QMP_error_string(QMP_TIMEOUT)) > 0 && strlen(QMP_error_string((QMP_status_t)7)) > 0);
+  CHECK(strlen(QMP_error_string((QMP_status_t)-1)) > 0); /* of no value of the type */
   CHECK(QMP_get_error_number(NULL) == QMP_SUCCESS);
   CHECK(strcmp(QMP_get_error_string(NULL), QMP_error_string(QMP_SUCCESS)) == 0);
   CHECK(QMP_printf("%d", 1234) == 4 && QMP_info("%s", "ab") == 2 && QMP_fprintf(stdout, "x") == 1);
