@@ -79,3 +79,16 @@ add_custom_target(_keywords_stub COMMAND ${Python_EXECUTABLE} "${CMAKE_CURRENT_S
                   "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop" "${_stub_folder}/_keywords.pyi")
 add_dependencies(_core_stub _keywords_stub)
 install(FILES "${_stub_folder}/_keywords.pyi" DESTINATION onehop COMPONENT python)
+# `onehop docs` shows the pages, and `man onehop` the commands.
+foreach(folder IN ITEMS tutorials howto reference performance design)
+  file(GLOB _pages CONFIGURE_DEPENDS docs/${folder}/*.md)
+  install(FILES ${_pages} DESTINATION onehop/docs/${folder} COMPONENT python)
+endforeach()
+add_custom_target(_man_page COMMAND ${Python_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/tools/man_page.py"
+                  "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop" ${PROJECT_VERSION} "${CMAKE_CURRENT_BINARY_DIR}/onehop.1")
+add_dependencies(_core_stub _man_page)
+set(_man_folder share/man)
+if(SKBUILD)
+  set(_man_folder "${SKBUILD_DATA_DIR}/share/man")
+endif()
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/onehop.1" DESTINATION "${_man_folder}/man1" COMPONENT python)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
+from onehop.cli.busy import Load, load_text
 from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.cli.screen import Table
 from onehop.cores import machine_cores
@@ -224,10 +225,13 @@ def run(
     """
     check(options, benchmark.exactly)
     group = _start_ranks(options, default, benchmark.exactly)
+    load = Load(group)
     with progress("measuring", len(benchmark.cases)) as advance:
         before = _flag_us(group) if flag else None
         result = benchmark.measure(group, options.seconds, quick=options.quick, advance=advance)
         after = _flag_us(group) if flag else None
+    result.host["busy"] = load.found()
+    result.notes.append(load_text(result.host["busy"]))
     if before is not None and after is not None:
         result.host["flag_us"] = [before, after]
     show(options, result, **shown)

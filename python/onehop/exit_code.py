@@ -13,6 +13,7 @@ FAILURE = 1
 BAD_INPUT = 2
 PEER_LOST = 3
 INTERRUPTED = 128 + signal.SIGINT
+INTERRUPTED_LINE = "onehop: interrupted"
 
 
 def exit_code(error: BaseException) -> int:

@@ -94,7 +94,7 @@ class HaloOptions(Options):
     fields: int | None = option(
         None, "Number of arrays that are exchanged together.", low=1, high=1024, default="1"
     )
-    codec: str = option("raw", "Encoding of the messages (docs/reference/codecs.md).", metavar="NAME")
+    codec: str = option("raw", "Encoding of the messages (`onehop docs codecs`).", metavar="NAME")
     map: Any = None
     hosts: Any = None
 

@@ -26,7 +26,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 COMMANDS = dict(leaves())
 # Two write several files into a folder, and one a script.
-WITHOUT_JSON = {("bench", "all"), ("bench", "figures"), ("completion",)}
+WITHOUT_JSON = {("bench", "all"), ("bench", "figures"), ("completion",), ("docs",)}
 
 
 def test_all_commands_are_walked() -> None:

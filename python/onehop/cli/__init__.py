@@ -72,7 +72,7 @@ def _run_group(group: Group, path: Sequence[str], left: Sequence[str]) -> int:
 
 
 def _run_command(command: Command, path: str, words: Sequence[str]) -> int:
-    from onehop.cli.common import warnings_in_one_line
+    from onehop.cli.common import say_written, warnings_in_one_line
     from onehop.cli.parser import HelpWanted, parse
 
     try:
@@ -83,7 +83,9 @@ def _run_command(command: Command, path: str, words: Sequence[str]) -> int:
         print(command_help(f"onehop {path}", command.function.__doc__ or "", command.options))
         return 0
     with warnings_in_one_line():
-        return command.function(options) or 0
+        code = command.function(options) or 0
+    say_written(options, apart=command.ends_at_argument)
+    return code
 
 
 def _run(words: Sequence[str]) -> int:

@@ -134,6 +134,7 @@ COMMANDS = Group(
             ".completion:completion",
             "Print a script with which bash, zsh or fish complete commands and options.",
         ),
+        "docs": Command(".docs:docs", "Show a page of the documentation as text, or list the pages."),
         "doctor": Command(
             ".doctor:doctor",
             "Examine this machine and its software, test the transports, and say how to mend problems.",
@@ -189,7 +190,7 @@ COMMANDS = Group(
         "Machines": ("doctor", "machines", "map", "rails"),
         "Measure": ("bench", "tour", "trace", "tune"),
         "Build": ("compat",),
-        "Shell": ("completion",),
+        "Shell and help": ("completion", "docs"),
     },
 )
 

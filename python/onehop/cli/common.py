@@ -18,9 +18,9 @@ from typing import Any
 from onehop.cli.screen import Screen, coloured, progress_bar
 from onehop.error import BadInput, Error
 from onehop.launch.environment import RESTARTED, current_launch
-from onehop.options import LARGEST_INT, Options, option
+from onehop.options import LARGEST_INT, Options, fields_of, option
 from onehop.output import check_file_target, check_name, write_file
-from onehop.text import message_bytes
+from onehop.text import bytes_text, message_bytes
 
 
 @dataclass(kw_only=True)
@@ -149,6 +149,17 @@ def write_json(target: str | None, result: Any) -> None:
         sys.stdout.flush()
         return
     write_file(target, text, "the result")
+
+
+def say_written(options: Options, *, apart: bool = False) -> None:
+    """Print which files a command has written, and what is in them; on stderr with `apart`."""
+    targets = [(field.option.writes, getattr(options, field.name)) for field in fields_of(type(options))]
+    targets = [(what, target) for what, target in targets if what not in ("", "checkpoint")]
+    screen = console("-" if apart or "-" in dict(targets).values() else None)
+    for what, target in targets:
+        if isinstance(target, str) and (file := Path(target)).exists():
+            size = f" ({bytes_text(file.stat().st_size)})" if file.is_file() else ""
+            screen.print(f"wrote {what} to {target}{size}")
 
 
 def print_error(error: BaseException) -> None:

@@ -49,7 +49,13 @@ def doctor(options: Doctor) -> int:
         text = finding.text if not finding.remedy else f"{finding.text}\n-> {finding.remedy}"
         table.add_row(finding.name, coloured(finding.state.value, colours[finding.state]), text)
     console(options.json).print(table)
+    wrong = [finding.name for finding in findings if finding.state in (State.WRONG, State.BROKEN)]
     broken = any(finding.state == State.BROKEN for finding in findings)
+    verdict, advice = "everything that onehop needs works", "`onehop tour -n 2` shows it at work"
+    if wrong:
+        verdict = f"onehop {'does not work' if broken else 'works, with less than it could have'}: {', '.join(wrong)}"
+        advice = "do what the arrows say, and run `onehop doctor` again"
+    console(options.json).print(f"verdict: {verdict}; next: {advice}")
     mpi = next(
         (finding.text for finding in findings if finding.name == "MPI library" and finding.state == State.OK),
         None,

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from onehop.error import BadInput, Error
-from onehop.exit_code import exit_code
+from onehop.exit_code import INTERRUPTED_LINE, exit_code
 from onehop.launch.refusal import reason_of, remedy_of
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -20,13 +20,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def fail(error: BaseException) -> int:
     """Print why a command failed and return its exit code.
 
-    After Ctrl-C, and if the reader of the output has left, nothing is printed.
+    After Ctrl-C, a line says so, unless a launcher says it. If the reader of the output has left, nothing is printed.
     """
     if os.environ.get("ONEHOP_TRACEBACK") == "1":
         import traceback
 
         traceback.print_exception(error)
     if isinstance(error, KeyboardInterrupt):
+        if not error.args and not _has_launcher():
+            with contextlib.suppress(OSError, ValueError):
+                print(INTERRUPTED_LINE, file=sys.stderr, flush=True)
         return exit_code(error)
     if isinstance(error, BrokenPipeError) and not isinstance(error, Error) and _reader_has_left():
         _drop_output()  # as in `onehop ... | head`
@@ -42,6 +45,15 @@ def fail(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in _FULL:
         _drop_output()
     return exit_code(told)
+
+
+def _has_launcher() -> bool:
+    from onehop.launch.environment import current_launch
+
+    try:
+        return current_launch() is not None
+    except BadInput:
+        return False
 
 
 def _reader_has_left() -> bool:

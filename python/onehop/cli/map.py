@@ -11,6 +11,7 @@ from typing import Any
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.schedule import load_schedule, periodic_of
 from onehop.cli.screen import Screen, Table
+from onehop.cli.waiting import waiting
 from onehop.error import BadInput
 from onehop.machine import Machine, load_machine
 from onehop.options import LARGEST_INT, LARGEST_SEED, file_option, option
@@ -207,11 +208,12 @@ def map_ranks(options: Map) -> None:
             check_map_figure(options.grid)
         number = math.prod(options.grid)
     layout = _layout(options) if described is None else _machine_layout(described, number, options)
-    found = (
-        what.map(layout, seed=options.seed)
-        if isinstance(what, Grid)
-        else map_schedule(what, layout, seed=options.seed)
-    )
+    with waiting("mapping"):
+        found = (
+            what.map(layout, seed=options.seed)
+            if isinstance(what, Grid)
+            else map_schedule(what, layout, seed=options.seed)
+        )
     if options.rankfile is not None:
         text = map_text(found, options.form or FORMATS[0], options.host_names)
     if options.plot is not None and isinstance(what, Grid):

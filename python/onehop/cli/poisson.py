@@ -155,5 +155,4 @@ def poisson(options: PoissonCommand) -> None:
     _show(console(options.json), report)
     if options.plot is not None and solution is not None:
         _plot(options.plot, report, solution)
-        console(options.json).print(f"plot: {options.plot}")
     write_json(options.json, report)

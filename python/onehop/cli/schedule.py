@@ -10,6 +10,7 @@ import numpy as np
 
 from onehop.cli.common import JsonOptions, RowsOptions, console, write_json
 from onehop.cli.screen import Table, coloured
+from onehop.cli.waiting import waiting
 from onehop.error import BadInput
 from onehop.input_file import read_text
 from onehop.options import LARGEST_INT, argument, option
@@ -123,12 +124,13 @@ def _bytes(schedule: Schedule, transfer: Transfer) -> str:
 
 def make_halo(options: MakeHalo) -> None:
     """Build the schedule of a halo exchange."""
-    schedule = halo(**halo_keywords(options, "float64"))
+    with waiting("building the schedule"):
+        schedule = halo(**halo_keywords(options, "float64"))
     if options.output == "-":
         print(schedule.to_json(1))
         return
     write_file(options.output, schedule.to_json(1) + "\n", "the schedule")
-    console().print(f"{options.output}: {schedule!r}")
+    console().print(repr(schedule))
 
 
 def show(options: Show) -> None:
@@ -168,7 +170,8 @@ def show(options: Show) -> None:
 
 def count_schedule(options: Show) -> None:
     """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
-    result = count(load_schedule(options.file))
+    with waiting("counting"):
+        result = count(load_schedule(options.file))
     screen, rows = console(options.json), options.rows
     headers = (
         ">rank",
@@ -210,8 +213,9 @@ def verify_schedule(options: Verify) -> int:
 
     The exit code is 1 if there are any.
     """
-    schedule = load_schedule(options.file)
-    violations = verify(schedule, options.limit)
+    with waiting("verifying"):
+        schedule = load_schedule(options.file)
+        violations = verify(schedule, options.limit)
     screen = console(options.json)
     for violation in violations:
         message = violation.message.removeprefix(f"{violation.rule}: ")

@@ -12,6 +12,7 @@ from typing import Any
 from onehop.cli.common import JsonOptions, RowsOptions, console, progress, since_last, write_json
 from onehop.cli.schedule import halo_keywords, load_schedule, parse_dtype
 from onehop.cli.screen import Table, coloured
+from onehop.cli.waiting import waiting
 from onehop.error import BadInput
 from onehop.input_file import read_json
 from onehop.machine import (
@@ -255,7 +256,7 @@ def simulate_command(options: Simulate) -> None:
     described = load_machine(options.machine)
     file = options.map_file
     places, processors = (None, None) if file is None else read_map(file, described)
-    with naming(file):
+    with waiting("listing messages"), naming(file):
         times: Any = options.compute
         if options.what == "trace":
             traffic, times = _trace(options, described)
@@ -272,7 +273,7 @@ def simulate_command(options: Simulate) -> None:
         "compute": times,
         "rails": read_rails(options.rails, described, traffic.ranks, mapped=places is not None),
     }
-    with progress("simulating", 1) as advance, naming(file):
+    with waiting(None), progress("simulating", 1) as advance, naming(file):
         result = simulate(traffic, described, **keywords, progress=since_last(advance))
     _show(result, options.rows, options.json)
     if options.goal is not None and program is not None:

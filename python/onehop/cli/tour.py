@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onehop._core import __version__
+from onehop.cli.busy import Load, load_text
 from onehop.cli.common import JsonOptions, MpiOptions, console, progress, write_json
 from onehop.cli.screen import Table, coloured
 from onehop.error import BadInput
@@ -67,13 +68,23 @@ def tour(options: Tour) -> int:
     ensure_ranks_beside_mpi(options.ranks, options.mpi, default=2)
     group = Group.world()
     why_not = why_no_baseline(group)
+    load = Load(group)
     with progress("the tour", len(STEPS)) as advance:
         results = run(group, options.seconds, lambda _: advance(1))
+    busy = load.found()
     screen = console(options.json)
     screen.print(_table(results, group.size))
     if why_not:
         screen.print(why_not)
+    screen.print(load_text(busy))
+    wrong = [one.name for one in results if not one.ok]
+    screen.print(
+        f"verdict: {len(wrong)} of {counted(len(results), 'result')} wrong: {'; '.join(wrong)}; next: `onehop doctor`"
+        if wrong
+        else f"verdict: all {len(results)} results are right; next: `onehop docs` lists the tutorials"
+    )
     report = {"version": __version__, "ranks": group.size, "steps": [one.to_dict() for one in results]}
+    report["busy"] = busy
     if why_not:
         report["no_baseline"] = why_not
     write_json(options.json, report)

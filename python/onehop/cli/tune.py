@@ -8,8 +8,10 @@ from time import perf_counter
 
 from onehop import _core
 from onehop._core import __version__
+from onehop.cli.busy import Load, load_text
 from onehop.cli.common import JsonOptions, console, progress, write_json
 from onehop.cli.screen import Table
+from onehop.cli.waiting import waiting
 from onehop.cores import usable_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
@@ -77,12 +79,14 @@ def tune(options: Tune) -> None:
             "expected two cores for two ranks that run at the same time, found one; run this on more cores"
         )
     about = host()
+    load = Load()
     with progress("measuring", 4 if options.machine_file is None else 5) as advance:
         tuned = measure(options.seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)
         if options.machine_file is not None:
             # Programs will run with the new settings, unless these are not saved.
             times = machine_times(options.seconds / 3, None if options.dry_run else tuned.tuning)
             advance(1)
+    busy = load.found()
     file = Path(_core.tuning_file())
     screen = console(options.json)
     screen.print(_table(tuned))
@@ -92,19 +96,21 @@ def tune(options: Tune) -> None:
     for what, section in (("codecs pay", "codecs"), ("lossless compression pays", "lossless")):
         rates = [f"{name} {one['pays_below_gbit_per_s']:.2g}" for name, one in tuned.tuning[section].items()]
         screen.print(f"{what} on links below, in Gbit/s per rank: {', '.join(rates)}")
+    screen.print(load_text(busy))
     if options.dry_run:
         screen.print("not saved (--dry-run)")
     else:
         save(tuned.tuning, file)
-        _keep_circuit_rate()
+        with waiting("measuring circuits"):
+            _keep_circuit_rate()
         screen.print(f"saved to {file}")
     if options.machine_file is not None:
         write_file(options.machine_file, machine_text(times, cores), "the machine")
-        screen.print(f"the machine is in {options.machine_file}")
     result = {
         "tune": "onehop",
         "version": __version__,
         "host": about,
+        "busy": busy,
         "file": str(file),
         "written": not options.dry_run,
         "rows": [one.to_dict() for one in tuned.choices],

@@ -109,7 +109,7 @@ class SimulationOptions(Options):
     state_memory: int = option(
         0, "Memory for that part.", kind=ByteCount, metavar="SIZE", default="half of what is available"
     )
-    profile: bool = option(False, "Show the time of each pass and exchange (docs/design/engine.md).")
+    profile: bool = option(False, "Show the time of each pass and exchange (`onehop docs engine`).")
     observables: Sequence[Any] = ()
     threads: int = 0
     staging: int = 0

@@ -209,7 +209,7 @@ def result_of_ranks(ranks: int, command: list[str], out: Path, tuning: dict[str,
     environment = {**os.environ, "ONEHOP_TUNING": str(file)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
     if code == INTERRUPTED:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("the launcher has said so")
     if code != 0:
         raise Error(
             f"measuring on {counted(ranks, 'rank')} failed with exit code {code}; see the messages above"

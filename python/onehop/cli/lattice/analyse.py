@@ -154,7 +154,6 @@ def analyse(options: Analyse) -> None:
         screen.print(f"{', '.join(one.name for one in quantities if one.said == said)}: {said}")
     if options.plot is not None:
         _plot(options.plot, found, quantities, masses, options.skip)
-        screen.print(f"plot: {options.plot}")
 
     def numbers(values: Any) -> list[float | None]:
         return [float(one) if np.isfinite(one) else None for one in values]

@@ -43,6 +43,6 @@ def convert(options: Convert) -> None:
     if own_rank() != 0:
         return
     console(options.json).print(
-        f"{options.output}: {written.format}, {written.precision} bits, plaquette {written.plaquettes.all:.9g}"
+        f"{written.format}, {written.precision} bits, plaquette {written.plaquettes.all:.9g}"
     )
     write_json(options.json, report_of(written))

@@ -124,7 +124,6 @@ def measure(options: Measure) -> None:
     say_about(found, options.json)
     if options.plot is not None:
         _plot(options.plot, points, report.get("quarks"))
-        screen.print(f"plot: {options.plot}")
     alone = Measurements({}, found.extents)
     alone.add([report | {"number": None}])
     write_json(options.json, report | alone.parts())

@@ -212,6 +212,4 @@ def smear(options: Smear) -> None:
     for name, value in report.items():
         if isinstance(value, float):
             screen.print(f"{name.replace('_', ' ')}: {value:.9g}")
-    for file in options.files:
-        screen.print(f"written to {file}")
     write_json(options.json, report)

@@ -239,6 +239,4 @@ def thermalize(options: Thermalize) -> None:
     if resumed is not None:
         screen.print(f"resumed from {file}: {resumed} done before, {state.done - resumed} now")
     _show(screen, report, f"{counted(state.done - options.first, what)} at beta = {options.beta:g}")
-    if options.output is not None:
-        screen.print(f"written to {options.output}")
     write_json(options.json, report)

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from onehop.cli.common import JsonOptions, write_json
+from onehop.cli.common import JsonOptions, console, write_json
 from onehop.error import BadInput
 from onehop.options import Options, argument, option
 from onehop.quantum import generators
@@ -182,7 +182,7 @@ def _write(program: QasmProgram, options: WriteOptions) -> None:
         sys.stdout.write(program.to_qasm(options.openqasm))
     else:
         program.save(output, options.openqasm)
-        print(f"{output}: {program.name}, {counted(gates, 'gate')}", file=sys.stderr)
+        console("-").print(f"{program.name}, {counted(gates, 'gate')}")
     report = {"file": output, "name": program.name, "qubits": program.qubits, "clbits": program.clbits}
     write_json(options.json, {**report, "gates": gates, "operations": dict(sorted(names.items()))})
 

@@ -20,6 +20,7 @@ from onehop.cli.quantum.memory import (
 )
 from onehop.cli.quantum.profile import forms
 from onehop.cli.screen import Screen, Table, coloured
+from onehop.cli.waiting import waiting
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.machine import Machine, load_machine
@@ -281,9 +282,10 @@ def plan(options: Plan) -> None:
     storage: dict[str, Any] = {"divide": not options.gradient}
     if described is not None:
         storage["largest"] = LARGEST_STATE
-    circuit_plan = plan_run(
-        circuit, ranks, model, options.trajectories, options.precision, **storage, **divided
-    )
+    with waiting("planning"):
+        circuit_plan = plan_run(
+            circuit, ranks, model, options.trajectories, options.precision, **storage, **divided
+        )
     if options.gradient:
         circuit_plan = with_gradient(circuit_plan)
     screen = console(options.json)
@@ -291,7 +293,8 @@ def plan(options: Plan) -> None:
     sweeps = GRADIENT_SWEEPS if options.gradient else 1
     seconds = predict(circuit_plan) if found is None else None
     stages = [stage for one in circuit_plan.states for stage in one.placement.groups()]
-    bounds = lower_bounds(circuit_plan, sweeps)
+    with waiting("searching for bounds"):
+        bounds = lower_bounds(circuit_plan, sweeps)
     shown = predict(circuit_plan) if found is None else found.predicted_seconds
     screen.print(_head(circuit_plan, circuit, bounds, shown, None if described is None else described.name))
     screen.print(_table(circuit_plan, circuit.name, bounds, found is None))
@@ -307,7 +310,8 @@ def plan(options: Plan) -> None:
         _show_prediction(screen, found, described, options.rows if options.passes else 0)
     choices = []
     if circuit_plan.kind == "state vector":
-        choices = choices_of(circuit_plan, described, **divided)
+        with waiting("planning in other precisions"):
+            choices = choices_of(circuit_plan, described, **divided)
         screen.print(choices_table(choices))
     if any(stages) and options.passes:
         _show_passes(screen, stages, options.rows)

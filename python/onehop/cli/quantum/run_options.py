@@ -59,7 +59,7 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
     variance: bool = option(False, "Also compute the variance <O^2> - <O>^2 of every observable O.")
     noise: str | None = option(
         None,
-        'Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
+        'Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (`onehop docs density`).',
         metavar="SPEC",
     )
     trajectories: int | None = option(

@@ -1,0 +1,33 @@
+"""Whether others took the processor while something was measured."""
+
+import os
+import subprocess
+import sys
+
+from onehop.cli.busy import Load, load_text
+
+SPIN = "import time\nend = time.perf_counter() + 0.25\nwhile time.perf_counter() < end: pass"
+
+
+def test_own_work_is_not_that_of_others() -> None:
+    """A child of this process that computes counts as own work once it has ended, and as that of others before."""
+    own = Load()
+    subprocess.run([sys.executable, "-c", SPIN], check=True)
+    mine = own.found()
+    load = Load()
+    child = subprocess.Popen([sys.executable, "-c", SPIN])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    others = load.found()
+    child.wait()
+    assert others["others"] > 0.5
+    assert {"others", "steal", "load", "cores", "busy"} == mine.keys()
+
+
+def test_the_line_names_steal_and_load() -> None:
+    found = {"others": 1.234, "steal": 0.3, "load": 5.25, "cores": 2, "busy": True}
+    assert load_text(found) == (
+        "the machine was busy: others took 1.2 of 2 cores, 0.3 of them below this virtual machine (load 5.2); "
+        "measure again when it is quiet"
+    )
+    quiet = {"others": 0.01, "steal": 0.001, "load": 0.1, "cores": 2, "busy": False}
+    assert load_text(quiet) == "the machine was quiet: others took 0.01 of 2 cores"
