@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -158,5 +159,20 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
                     f"expected memory for array {number} ({spec.name!r}), which rank {rank} uses, found None"
                 )
             array = bytearray()
-        memory.append(_core.Memory(array, written, f"array {number} ({spec.name!r})"))
+        name = f"array {number} ({spec.name!r})"
+        memory.append(_core.Memory(array, written, name))
+        _check_size(array, name, spec, rank)
     return memory
+
+
+def _check_size(array: Any, name: str, spec: _core.ArraySpec, rank: int) -> None:
+    """Refuse an array of another type that is too short, with its type and shape."""
+    dtype, shape = getattr(array, "dtype", None), tuple(getattr(array, "shape", ()))
+    needed = spec.elements[rank] if rank < len(spec.elements) else 0
+    item = getattr(dtype, "itemsize", None)
+    if item is None or math.prod(shape) * item >= needed * spec.element_bytes:
+        return
+    found = f"{name} is {dtype} of shape {shape} on rank {rank}, expected {counted(needed, 'element')} of {spec.type}"
+    if math.prod(shape) == needed and str(dtype) != spec.type:
+        found = f"{name} on rank {rank} is {dtype}, expected {spec.type} of shape {shape}"
+    raise BadInput(found)

@@ -270,7 +270,7 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     assert done.returncode == 1
     assert "error: pion_mass: no plateau" in done.stderr
     for words, says in (
-        ((stored, "--skip", 97), "expected at least 4 configurations behind those that are skipped, found 3"),
+        ((stored, "--skip", 96), "expected at least 5 configurations behind those that are skipped, found 4"),
         ((stored, "--fit", "5"), "expected --fit as FIRST-LAST"),
         ((tmp_path / "none.h5",), "cannot read measurements from"),
         ((plot,), "cannot read measurements from"),

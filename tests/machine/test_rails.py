@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from onehop.cli import main
+from onehop.cli.rails import interfaces
 from onehop.error import BadInput
 from onehop.machine.rails import compare_rails, halo_messages, schedule_rails
 from onehop.schedule import halo
@@ -120,3 +121,27 @@ def test_bad_hosts_of_a_schedule() -> None:
         schedule_rails(schedule, [0, 1], rails=2)
     with pytest.raises(BadInput, match="found neither"):
         schedule_rails(schedule, 2)
+
+
+def test_the_interfaces_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, state, speed in (
+        ("lo", "up", "1"),
+        ("a0", "up", "25000"),
+        ("a1", "down", "25000"),
+        ("b", "up", "-1"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "operstate").write_text(f"{state}\n")
+        (tmp_path / name / "speed").write_text(f"{speed}\n")
+    assert interfaces(tmp_path) == {"a0": 25000, "b": 0}
+    assert main(["rails", "--json", "-"]) == 0
+    output = capsys.readouterr()
+    assert json.loads(output.out)["rails"] == max(len(interfaces()), 1)
+    assert "this machine" in output.err
+    assert main(["rails", "--example", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["injected"] == 40.8
+
+
+def test_simulate_takes_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "halo", "--grid", "1x1", "--extent", "64x64"]) == 0
+    assert "of 1 rank on this machine" in capsys.readouterr().out

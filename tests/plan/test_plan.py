@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import onehop
-from onehop import ArraySpec, Group, Place, Plan, Round, Schedule, Slice, Transfer
+from onehop import ArraySpec, BadInput, Group, Place, Plan, Round, Schedule, Slice, Transfer
 from onehop.machine import RailAssignment
 from ranks import Ranks
 from threads import run_threads
@@ -439,3 +439,8 @@ def test_a_guarded_program_that_breaks_the_promise(
     for line in lines:
         assert re.search(rf"plan 'halo': the program {said} meanwhile", line), line
         assert "of array 0 ('field0') between start() and finish()" in line
+
+
+def test_arrays_of_another_type_are_named() -> None:
+    with pytest.raises(BadInput, match=r"is float32, expected float64 of shape \(6,\)"):
+        alone(np.zeros(6, np.float32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -133,6 +134,7 @@ def test_without_classical_bits_all_qubits_are_measured(
 ) -> None:
     file = str(tmp_path / "ghz.qasm")
     assert main(["quantum", "circuit", "ghz", "--qubits", "5", "-o", file]) == 0
+    capsys.readouterr()
     assert main(["run", file, "--shots", "100", "--seed", "3", "--precision", "single", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["counts"]) == {"00000", "11111"}
@@ -145,6 +147,7 @@ def test_without_classical_bits_all_qubits_are_measured(
 def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(tmp_path / "qft.qasm")
     assert main(["quantum", "circuit", "qft", "--qubits", "20", "-o", file]) == 0
+    capsys.readouterr()
     assert main(["plan", file, "-n", "64", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
@@ -219,6 +222,7 @@ def test_a_state_that_does_not_fit_is_refused_at_once(
 ) -> None:
     file = str(tmp_path / "qft.qasm")
     assert main(["quantum", "circuit", "qft", "--qubits", "48", "-o", file]) == 0
+    capsys.readouterr()
     assert main(["plan", file, "-n", "2", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["fits"] is False
@@ -288,3 +292,21 @@ def test_more_ranks_than_a_circuit_can_use_are_not_started(ranks: Ranks) -> None
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ranks"] == 2
     assert "too small for more than 2 ranks" in done.stderr
+
+
+def test_plots_say_what_they_leave_out(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    counts = {f"{number:05b}": 100 - number for number in range(32)}
+    run_command.draw(
+        str(tmp_path / "p.svg"),
+        {"circuit": "c", "qubits": 5, "shots": sum(counts.values()), "counts": counts},
+    )
+    drawn = (tmp_path / "p.svg").read_text()
+    assert "c: 5 qubits, 2704 shots" in drawn
+    assert f"8 outcomes not shown, with {sum(100 - number for number in range(24, 32))} shots" in drawn
+    run_command.draw(
+        str(tmp_path / "p.png"), {"circuit": "c", "qubits": 5, "shots": 1, "counts": {"00000": 1}}
+    )
+    width, height = struct.unpack(">II", (tmp_path / "p.png").read_bytes()[16:24])
+    assert width >= 900
+    assert height >= 500

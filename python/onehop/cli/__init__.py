@@ -84,7 +84,8 @@ def _run_command(command: Command, path: str, words: Sequence[str]) -> int:
         return 0
     with warnings_in_one_line():
         code = command.function(options) or 0
-    say_written(options, apart=command.ends_at_argument)
+    if not command.ends_at_argument:  # what a program prints is its own
+        say_written(options)
     return code
 
 

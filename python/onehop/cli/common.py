@@ -151,11 +151,11 @@ def write_json(target: str | None, result: Any) -> None:
     write_file(target, text, "the result")
 
 
-def say_written(options: Options, *, apart: bool = False) -> None:
-    """Print which files a command has written, and what is in them; on stderr with `apart`."""
+def say_written(options: Options) -> None:
+    """Print which files a command has written, and what is in them."""
     targets = [(field.option.writes, getattr(options, field.name)) for field in fields_of(type(options))]
     targets = [(what, target) for what, target in targets if what not in ("", "checkpoint")]
-    screen = console("-" if apart or "-" in dict(targets).values() else None)
+    screen = console("-" if "-" in dict(targets).values() else None)
     for what, target in targets:
         if isinstance(target, str) and (file := Path(target)).exists():
             size = f" ({bytes_text(file.stat().st_size)})" if file.is_file() else ""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.schedule import load_schedule
 from onehop.cli.screen import Table
+from onehop.cores import usable_cores
 from onehop.error import BadInput
 from onehop.machine import load_machine
 from onehop.machine.plot import plot_rails, plot_schedule_rails
@@ -25,13 +28,28 @@ _MAX_RAILS_SHOWN = 16
 
 @dataclass(kw_only=True)
 class Rails(JsonOptions):
-    ranks: int = option(4, "Number of ranks of the host.", "-n", "--ranks", metavar="RANKS")
+    example: bool = option(
+        False, "The host of the talk on QWS: 4 ranks, 6 interfaces, 40.8 GB/s. By default it is this machine."
+    )
+    ranks: int | None = option(
+        None,
+        "Number of ranks of the host.",
+        *("-n", "--ranks"),
+        metavar="RANKS",
+        default="this machine's cores, or 4 with --example or --rails",
+    )
     grid: tuple[int, ...] | None = option(None, "Grid of the ranks of the host (instead of --ranks).")
-    rails: int = option(6, "Number of network interfaces of the host.")
+    rails: int | None = option(
+        None, "Number of network interfaces of the host.", default="those of this machine"
+    )
     faces: tuple[int, ...] = option(
         (60, 60), "Local lattice of one rank, which sends two faces per dimension."
     )
-    injected: float = option(40.8, "GB/s that the host injects if all interfaces are busy.")
+    injected: float | None = option(
+        None,
+        "GB/s that the host injects if all interfaces are busy.",
+        default="what this machine says, or 40.8 with --example or --rails",
+    )
     speeds: list[float] = option(
         [], "Relative speed of each interface, if they are not equal.", metavar="A,B,...", separator=","
     )
@@ -62,6 +80,45 @@ class Rails(JsonOptions):
     )
 
 
+# In files of the system, for an interface that is up and does not say its speed: 10 Gbit/s.
+_ASSUMED = 10_000
+
+
+def interfaces(place: Path = Path("/sys/class/net")) -> dict[str, int]:
+    """Return the network interfaces of this machine that are up, with their Mbit/s; 0: unknown."""
+    found = {}
+    for one in sorted(place.glob("*")):
+        with contextlib.suppress(OSError, ValueError):
+            if one.name == "lo" or (one / "operstate").read_text().strip() != "up":
+                continue
+            found[one.name] = 0
+            found[one.name] = max(int((one / "speed").read_text()), 0)
+    return found
+
+
+def _host(options: Rails) -> tuple[int, int, float, str]:
+    """Return the ranks, the interfaces and the GB/s of the host, and a line about it."""
+    if options.example or options.rails is not None:
+        ranks, rails, injected = (
+            usual if given is None else given
+            for given, usual in ((options.ranks, 4), (options.rails, 6), (options.injected, 40.8))
+        )
+        return int(ranks), int(rails), injected, "the host of the talk on QWS" if options.example else ""
+    found = interfaces()
+    listed = [
+        f"{name} {rate_text(speed * 1e6, 'bit/s')}" if speed else f"{name}, 10 Gbit/s assumed"
+        for name, speed in found.items()
+    ]
+    injected = options.injected
+    if injected is None:
+        injected = sum(speed or _ASSUMED for speed in found.values()) / 8000 or _ASSUMED / 8000
+    text = f"this machine: {counted(len(found), 'network interface')} up ({'; '.join(listed) or 'none'})"
+    if len(found) < 2:
+        text += "; there is nothing to choose. --rails N compares assignments to N, --example those of a talk"
+    ranks = usable_cores() if options.ranks is None else options.ranks
+    return ranks, max(len(found), 1), injected, text
+
+
 def _number(value: float) -> str:
     return f"{value:.4g}"
 
@@ -72,7 +129,7 @@ def _summary(report: dict[str, Any]) -> Table:
     messages = report["assignments"][0]["faces"]["messages"]
     table = Table(
         "assignment",
-        *(f">the talk:\n{units} equal messages", ">\nrate"),
+        *(f">equal messages:\n{units} units", ">\nrate"),
         *(f">faces of {extents}:\n{counted(messages, 'message')}", ">\nrate"),
         title=f"Load of the busiest of {counted(report['rails'], 'rail')}, and rate of the host\n"
         f"({units}: all rails are equally busy; least: no assignment has less)",
@@ -118,7 +175,7 @@ def _check_options(options: Rails) -> None:
         if options.grid is not None and (found := options.given(("ranks",))):
             raise BadInput(f"expected {found[0]} or --grid, found both")
         return
-    if found := options.given(("ranks", "grid", "faces", "skip_inside")):
+    if found := options.given(("example", "ranks", "grid", "faces", "skip_inside")):
         raise BadInput(f"expected {found[0]} without --schedule, which has its own messages, found both")
     of_hosts = ("rails", "injected", "speeds", "per_host")
     if options.machine is not None and (found := options.given(of_hosts)):
@@ -144,13 +201,14 @@ def _schedule_table(report: dict[str, Any]) -> Table:
 
 def _schedule_rails(options: Rails, schedule: str) -> None:
     """Compare the assignments of a schedule's messages, and write one of them."""
+    _, number, injected, _ = _host(options)
     report, chosen = compare_schedule_rails(
         load_schedule(schedule),
         machine=None if options.machine is None else load_machine(options.machine),
         per_host=options.per_host,
-        rails=options.rails,
+        rails=number,
         speeds=options.speeds or None,
-        injected=options.injected,
+        injected=injected,
         min_piece=options.min_piece,
     )
     if options.plot is not None:
@@ -176,11 +234,12 @@ def rails(options: Rails) -> None:
     if options.schedule is not None:
         _schedule_rails(options, options.schedule)
         return
+    ranks, number, injected, about = _host(options)
     report = compare_rails(
-        options.ranks if options.grid is None else options.grid,
-        options.rails,
+        ranks if options.grid is None else options.grid,
+        number,
         options.faces,
-        injected=options.injected,
+        injected=injected,
         speeds=options.speeds or None,
         inside=not options.skip_inside,
         min_piece=options.min_piece,
@@ -188,11 +247,16 @@ def rails(options: Rails) -> None:
     if options.plot is not None:
         plot_rails(report, options.plot)
     screen = console(options.json)
+    if about:
+        screen.print(about)
+    if number == 1:
+        write_json(options.json, report)
+        return
     screen.print(_summary(report))
     screen.print(_loads(report))
-    if options.rails > _MAX_RAILS_SHOWN:
-        screen.print(f"... and {counted(options.rails - _MAX_RAILS_SHOWN, 'more rail')} (--json lists all)")
-    ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / options.rails
+    if number > _MAX_RAILS_SHOWN:
+        screen.print(f"... and {counted(number - _MAX_RAILS_SHOWN, 'more rail')} (--json lists all)")
+    ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / number
     if not options.speeds:
         screen.print(f"Equally busy rails have {_number(ideal)} sites each.")
     screen.print(_proof(report))

@@ -13,6 +13,7 @@ from onehop.cli.common import JsonOptions, RowsOptions, console, progress, since
 from onehop.cli.schedule import halo_keywords, load_schedule, parse_dtype
 from onehop.cli.screen import Table, coloured
 from onehop.cli.waiting import waiting
+from onehop.cores import usable_cores
 from onehop.error import BadInput
 from onehop.input_file import read_json
 from onehop.machine import (
@@ -30,6 +31,7 @@ from onehop.machine import (
     trace_rounds,
     traffic_of,
 )
+from onehop.machine.reader import parse_machine
 from onehop.machine.simulate import SimulateOptions
 from onehop.machine.traffic_rails import RAIL_RULES, host_level, hosts_of_ranks, rails_from_json
 from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, file_option, option
@@ -59,7 +61,12 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         "trace: file in GOAL or of Chakra (.et or JSON); NAME.0.et stands for those of all ranks.",
         None,
     )
-    machine: str = option(..., "Machine; `onehop machines` lists those installed.", metavar="NAME|FILE.toml")
+    machine: str | None = option(
+        None,
+        "Machine; `onehop machines` lists those installed.",
+        metavar="NAME|FILE.toml",
+        default="this one, as `onehop tune --machine-file` has measured it, or roughly",
+    )
     extents: tuple[int, ...] | None = option(
         None, "halo: shape of the global array.", "--extent", high=LARGEST_SIZE
     )
@@ -250,10 +257,23 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
     )
 
 
+def this_machine() -> Machine:
+    """Return the machine on which this process runs, as `tune` has kept it, or roughly."""
+    from onehop.tune.machine_file import kept_file, rough_text
+
+    cores = usable_cores()
+    with contextlib.suppress(BadInput, OSError, RuntimeError):
+        kept = load_machine(kept_file())
+        if kept.processors == cores:
+            return kept
+    with waiting("measuring memory"):
+        return parse_machine(rough_text(cores), "this machine (roughly)", "this machine")
+
+
 def simulate_command(options: Simulate) -> None:
     """Predict how long a schedule takes on a machine, without a network."""
     _refuse_others(options)
-    described = load_machine(options.machine)
+    described = this_machine() if options.machine is None else load_machine(options.machine)
     file = options.map_file
     places, processors = (None, None) if file is None else read_map(file, described)
     with waiting("listing messages"), naming(file):

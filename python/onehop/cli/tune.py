@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -22,7 +23,7 @@ from onehop.quantum import generators, plan, simulate
 from onehop.quantum.circuit_plan import keep_rate
 from onehop.text import seconds_text
 from onehop.tune.allreduce import pays_text
-from onehop.tune.machine_file import machine_text
+from onehop.tune.machine_file import kept_file, machine_text
 from onehop.tune.settings import Tuned, machine_times, save
 from onehop.tune.settings import tune as measure
 
@@ -105,7 +106,10 @@ def tune(options: Tune) -> None:
             _keep_circuit_rate()
         screen.print(f"saved to {file}")
     if options.machine_file is not None:
-        write_file(options.machine_file, machine_text(times, cores), "the machine")
+        text = machine_text(times, cores)
+        write_file(options.machine_file, text, "the machine")
+        with contextlib.suppress(Error, OSError, RuntimeError):  # `onehop simulate` can do without it
+            write_file(kept_file(), text, "the machine", make_parents=True)
     result = {
         "tune": "onehop",
         "version": __version__,

@@ -294,7 +294,7 @@ def analyse(
     Raises
     ------
     BadInput
-        Fewer than four configurations are left; or the range of a fit has no effective mass at each time, or no
+        Fewer than five configurations are left; or the range of a fit has no effective mass at each time, or no
         plateau.
     Error
         pyerrors is not installed.
@@ -303,8 +303,8 @@ def analyse(
     statistics = Statistics(settings)
     series = {name: values[settings.skip :] for name, values in found.series.items()}
     count = len(series["plaquette"])
-    if count < 4:
-        raise BadInput(f"expected at least 4 configurations behind those that are skipped, found {count}")
+    if count < 5:
+        raise BadInput(f"expected at least 5 configurations behind those that are skipped, found {count}")
     single = {name: values for name, values in series.items() if values.ndim == 1}
     if "polyakov_loop" in series:
         single["polyakov_loop_re"], single["polyakov_loop_im"] = series["polyakov_loop"].T

@@ -155,7 +155,7 @@ def plot_rails(report: dict[str, Any], file: str) -> None:
         upper,
         report,
         "talk",
-        f"the talk: {report['units']} equal messages on {counted(report['rails'], 'rail')}",
+        f"{report['units']} equal messages on {counted(report['rails'], 'rail')}",
     )
     extents = "x".join(map(str, report["faces"]))
     _draw_rails(lower, report, "faces", f"faces of {extents}: {counted(messages, 'message')}")

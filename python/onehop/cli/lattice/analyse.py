@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from onehop.cli.common import JsonOptions, console, write_json
-from onehop.cli.screen import Table
+from onehop.cli.screen import Column, Table
 from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
 from onehop.lattice.analysis import AnalysisSettings, EffectiveMasses, Quantity
@@ -94,6 +95,23 @@ def _table(found: Measurements, quantities: list[Quantity], skip: int) -> Table:
     return table
 
 
+def _correlators(found: Measurements, masses: list[EffectiveMasses], skip: int) -> Table:
+    """Tabulate correlators and effective masses, in lattice units, with their errors."""
+    table = Table(">t / a", title="Correlators and effective masses, in lattice units")
+    table.caption = "errors of C(t): standard deviations of the mean, without autocorrelations"
+    columns: list[list[str]] = []
+    for one in masses:
+        series = found.series[f"correlators/{one.name}"][skip:]
+        table.columns += [Column(f">{one.name} C(t)"), Column(">a m")]
+        errors = series.std(axis=0, ddof=1) / np.sqrt(len(series)) if len(series) > 1 else 0 * series[0]
+        columns.append([f"{c:.4e} ± {e:.1e}" for c, e in zip(series.mean(axis=0), errors, strict=True)])
+        pairs = zip(one.values, one.errors, strict=True)
+        columns.append([with_error(v, e) if np.isfinite([v, e]).all() else "" for v, e in pairs])
+    for time, cells in enumerate(itertools.zip_longest(*columns, fillvalue="")):
+        table.add_row(time, *cells)
+    return table
+
+
 def _plot(
     file: str, found: Measurements, quantities: list[Quantity], masses: list[EffectiveMasses], skip: int
 ) -> None:
@@ -144,6 +162,8 @@ def analyse(options: Analyse) -> None:
     quantities, masses = quantities_of(found, settings)
     screen = console(options.json)
     screen.print(_table(found, [one for one in quantities if one.value is not None], options.skip))
+    if masses:
+        screen.print(_correlators(found, masses, options.skip))
     for one in quantities:
         if one.fit_range is not None:
             times = f"{one.fit_range[0]} to {one.fit_range[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +16,6 @@ from onehop.options import LARGEST_INT, Options, argument, option
 
 GAUGE_FILE = "Gauge field file: MILC, NERSC, ILDG, SciDAC, openQCD, or raw links with --extent."
 _BITS = {None: None, "single": 32, "double": 64}
-
-
-@dataclass(kw_only=True)
-class ExtentOptions(Options):
-    """The extents of a lattice that must be given."""
-
-    extent: tuple[int, ...] = option(
-        ..., "Number of sites in each direction (1 to 4 directions).", high=LARGEST_INT
-    )
 
 
 @dataclass(kw_only=True)
@@ -153,6 +145,26 @@ def say_about(found: GaugeFile, json_target: str | None) -> None:
 def note_of(found: GaugeFile) -> str:
     """Return the note with which links from a file are written, so that a wrong checksum stays known."""
     return f"{ACCEPTED}{'; '.join(found.accepted)}" if found.accepted else ""
+
+
+def file_rows(found: GaugeFile) -> Iterator[tuple[str, str]]:
+    """Yield the averages and the checksums of a file, and whether its header has them, as rows of a table."""
+    words = {
+        "plaquette": "plaquette",
+        "plaquette_space": "spatial plaquette",
+        "plaquette_time": "plaquette in time",
+        "link_trace": "link trace",
+    }
+    for name, value in averages(found.plaquettes, found.link_trace).items():
+        yield name.replace("_", " "), f"{value:.9g}{'  verified' if words[name] in found.verified else ''}"
+    for name, number in found.checksums.items():
+        yield (
+            name,
+            f"{number:08x}  {'verified' if name in found.verified else 'computed, absent in the file'}",
+        )
+    if not found.checksums:
+        yield "checksum", "absent in the file"
+    yield "SHA-256 of the links", found.sha256
 
 
 def report_of(file: GaugeFile) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from onehop.cli.common import GridOptions, JsonOptions, console, own_rank, write_json
-from onehop.cli.lattice.common import ExtentOptions
+from onehop.cli.lattice.common import GAUGE_FILE, file_rows, report_of, say_about
 from onehop.cli.lattice.solve_options import WILSON_ACTIONS
 from onehop.cli.screen import Screen, Table
 from onehop.error import BadInput
-from onehop.lattice import Geometry
-from onehop.options import LARGEST_INT, Options, option
+from onehop.lattice import Geometry, read_gauge
+from onehop.lattice.files import read_note
+from onehop.lattice.files.lime import records
+from onehop.options import LARGEST_INT, Options, argument, fields_of, option
 from onehop.predict.lattice import (
     ACTIONS,
     PRECISIONS,
@@ -25,7 +27,7 @@ from onehop.predict.lattice import (
     vector_bytes,
 )
 from onehop.schedule import count
-from onehop.text import bytes_text, count_text, counted, rate_text, seconds_text
+from onehop.text import bytes_text, count_text, counted, rate_text, seconds_text, shortened
 
 LARGEST_PICTURE = 32  # sites in a row
 
@@ -52,7 +54,12 @@ class PredictionOptions(Options):
 
 
 @dataclass(kw_only=True)
-class Info(PredictionOptions, ExtentOptions, GridOptions, JsonOptions):
+class Info(PredictionOptions, GridOptions, JsonOptions):
+    file: str | None = argument("FILE", f"Show this file instead of a lattice. {GAUGE_FILE}", None)
+    extent: tuple[int, ...] | None = option(
+        None, "Number of sites in each direction (1 to 4 directions).", high=LARGEST_INT
+    )
+    accept_checksum: bool = option(False, "With FILE: show links whose checksum is wrong.")
     ranks: int = option(
         1,
         "Number of ranks (only without --grid).",
@@ -87,6 +94,13 @@ class Info(PredictionOptions, ExtentOptions, GridOptions, JsonOptions):
 
     def check(self) -> None:
         """Refuse options that do not go together."""
+        if self.file is not None:
+            mine = ("file", "extent", "accept_checksum", "json")
+            self.refuse([one.name for one in fields_of(Info) if one.name not in mine], "is not for a FILE")
+            return
+        self.refuse(("accept_checksum",), "needs FILE")
+        if self.extent is None:
+            raise BadInput("expected FILE or --extent, found neither; see `onehop lattice info --help`")
         if self.grid is not None:
             self.refuse(("ranks",), "is for a lattice without --grid, which determines the number of ranks")
             if len(self.grid) != len(self.extent):
@@ -224,15 +238,43 @@ def _picture(geometry: Geometry) -> str:
     return "\n".join(lines)
 
 
+def _show_file(options: Info, file: str) -> None:
+    """Print the header, the checksums and the plaquette of a file."""
+    _, found = read_gauge(
+        file, extents=options.extent, accept_checksum=options.accept_checksum, accept_open=True
+    )
+    report = report_of(found)
+    table = Table("", "", title=file, show_header=False)
+    table.add_row("format", f"{found.format}, {found.precision} bits")
+    table.add_row("extent", "x".join(map(str, found.extents)))
+    table.add_row("boundary in time", found.boundary)
+    if found.format in ("ildg", "scidac"):
+        report["records"] = [record.name for record in records(file)]
+        table.add_row("records", ", ".join(report["records"]))
+    if note := read_note(file):
+        report["note"] = note
+        table.add_row("note", shortened(note, 160))
+    for name, text in file_rows(found):
+        table.add_row(name, text)
+    console(options.json).print(table)
+    say_about(found, options.json)
+    write_json(options.json, report)
+
+
 def info(options: Info) -> None:
-    """Show the decomposition and the ordering of a lattice: the bytes and contiguous pieces of every face.
+    """Show a gauge file, or the decomposition of a lattice: the bytes and contiguous pieces of every face.
+
+    With FILE: its header, checksums and plaquette; "verified" is what the file has and agrees with its links.
 
     Nothing is computed, and no rank is started. With --machine the command also predicts the time of a solver's
     iteration there. In two dimensions the command also draws where each site of a rank lies in memory; sites in
     brackets belong to a face.
     """
     options.check()
-    extents, chosen = options.extent, options.grid
+    if options.file is not None:
+        _show_file(options, options.file)
+        return
+    extents, chosen = options.extent or (), options.grid
     width, site_bytes, parities = options.width, options.site_bytes, options.parities
     if options.machine is not None:
         width, site_bytes = halo_width(options.action), vector_bytes(options.action, options.precision)

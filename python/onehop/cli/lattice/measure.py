@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
 from onehop.cli.common import console, own_rank, write_json
-from onehop.cli.lattice.common import say_about
+from onehop.cli.lattice.common import file_rows, say_about
 from onehop.cli.lattice.measure_ensemble import measure_ensemble
 from onehop.cli.lattice.measured import Measure, measured
 from onehop.cli.screen import Table
@@ -61,17 +62,10 @@ def _plot(file: str, points: list[FlowPoint], quarks: dict[str, Any] | None) -> 
 def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     extents = "x".join(map(str, found.extents))
     table = Table("", "", title=f"{extents}, {found.format}, {found.precision} bits", show_header=False)
-    averages = {
-        "plaquette": "plaquette",
-        "plaquette_space": "spatial plaquette",
-        "plaquette_time": "plaquette in time",
-        "link_trace": "link trace",
-    }
     if report["convention"] != "onehop":
         table.add_row("convention", report["convention"])
-    for name, average in averages.items():
-        said = "  verified" if average in found.verified else ""
-        table.add_row(name.replace("_", " "), f"{report[name]:.9g}{said}")
+    for name, text in file_rows(found):
+        table.add_row(name, text)
     if found.boundary == "open":
         table.add_row("boundary in time", "open, without its missing plaquettes and links")
     else:
@@ -80,9 +74,6 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         for name in ("energy_plaquette", "energy_clover"):
             table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
         table.add_row("topological charge", f"{report['charge']:.6g}")
-    for name, value in found.checksums.items():
-        table.add_row(name, f"{value:08x}  {'verified' if name in found.verified else 'computed'}")
-    table.add_row("SHA-256 of the links", found.sha256)
     if report.get("flow"):
         last = report["flow"][-1]
         table.add_row("flow time", f"{last['time']:g}")
@@ -96,11 +87,25 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         for name in ("pion", "rho"):
             known = [one for one in quarks[f"{name}_mass"] if one is not None]
             if known:
-                table.add_row(f"{name} effective mass at the largest time", f"{known[-1]:.5g}")
+                table.add_row(f"a m of the {name}, at the largest time", f"{known[-1]:.5g}")
         if "condensate" in quarks:
             error = quarks["condensate_error"]
             width = "" if error is None else f" ± {error:.2g}"
             table.add_row("tr M⁻¹ / volume", f"{quarks['condensate']:.6g}{width}")
+    return table
+
+
+def _correlators(quarks: dict[str, Any]) -> Table:
+    """Tabulate the correlators and effective masses of one configuration, which has no errors."""
+    columns = (">t / a", ">pion C(t)", ">a m", ">rho C(t)", ">a m")
+    table = Table(*columns, title="Correlators and effective masses, in lattice units")
+    names = ("pion", "pion_mass", "rho", "rho_mass")
+    for time, values in enumerate(itertools.zip_longest(*(quarks[name] for name in names))):
+        texts = [
+            f"{one:.4{'g' if number % 2 else 'e'}}" if one is not None else ""
+            for number, one in enumerate(values)
+        ]
+        table.add_row(time, *texts)
     return table
 
 
@@ -121,6 +126,8 @@ def measure(options: Measure) -> None:
         return
     screen = console(options.json)
     screen.print(_table(report, found))
+    if "quarks" in report:
+        screen.print(_correlators(report["quarks"]))
     say_about(found, options.json)
     if options.plot is not None:
         _plot(options.plot, points, report.get("quarks"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -40,6 +41,8 @@ from onehop.launch import ensure_ranks
 from onehop.text import counted, rate_text, seconds_text
 
 Progress = Callable[[int, float], None]
+# Below these residuals it is rounding that stops a solver.
+_ROUNDING = {"double": 1e-11, "single": 1e-4}
 _NAMES = {"cg": "CG", "bicgstab": "BiCGStab", "cgnr": "CGNR"}
 
 
@@ -258,6 +261,10 @@ def advice_after(result: QuarkSolve, limit: int, precision: str, other: str) -> 
     if result.iterations >= limit:
         return f"allow more iterations, or take {other} or a larger tolerance"
     double = "--precision double, " if precision == "single" else ""
+    if result.true_residual < _ROUNDING[precision]:
+        reachable = 10.0 ** math.ceil(math.log10(1.2 * result.true_residual + 1e-300))
+        also = ", or take --precision double" if double else ""
+        return f"rounding limits this residual to {result.true_residual:.0e}; ask for --tolerance {reachable:.0e}{also}"
     return (
         "the solver stopped early, because its residual did not fall any further, and more iterations do not help; "
         f"take {double}{other} or a larger tolerance"
