@@ -15,7 +15,7 @@ def _package(name: str, folder: Path) -> None:
 
 def _summary(command: "object", package: Path) -> str:
     """Return the first sentence of a group or of a command, from its source."""
-    if hasattr(command, "about") and not hasattr(command, "place"):
+    if not hasattr(command, "place"):  # a group
         return command.about
     if command.summary:
         return command.summary

@@ -43,7 +43,7 @@ def test_helps_name_pages_that_exist() -> None:
 
 def test_the_man_page_has_every_command(tmp_path: Path) -> None:
     out = tmp_path / "onehop.1"
-    command = [sys.executable, "-I", ROOT / "tools/man_page.py", ROOT / "python/onehop", "1.2.3", out]
+    command = [sys.executable, "-I", "-S", ROOT / "tools/man_page.py", ROOT / "python/onehop", "1.2.3", out]
     subprocess.run(command, check=True)
     text = out.read_text()
     assert text.startswith('.TH ONEHOP 1 "" "onehop 1.2.3"\n')
