@@ -9,6 +9,7 @@
 #include "compat/shared/memory.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/base/memory_left.h"
 #include "src/channel/store.h"
 
 namespace onehop::compat {
@@ -69,7 +70,20 @@ void Layout::add_strided(std::ptrdiff_t at, std::size_t length, std::size_t coun
     throw BadInput("expected offsets that addresses can have, found " + std::to_string(count) + " blocks " +
                    std::to_string(stride) + " bytes apart");
   }
-  if (length > 0 && !std::cmp_equal(stride, length)) check_size(count * sizeof(Block));
+  if (std::cmp_equal(stride, length)) {  // one block
+    std::size_t whole = 0;
+    return add(at, __builtin_mul_overflow(length, count, &whole) ? SIZE_MAX : whole);
+  }
+  constexpr std::size_t many = 1 << 16;
+  if (length > 0 && count > many) {
+    check_size(count * sizeof(Block));
+    const std::int64_t left = detail::available_memory();
+    if (std::cmp_greater(count * sizeof(Block), left)) {
+      throw BadInput("expected blocks whose list fits into the " + std::to_string(left) +
+                     " bytes of memory that are left, found " + std::to_string(count) + " blocks");
+    }
+    blocks.reserve(blocks.size() + count);
+  }
   for (std::size_t i = 0; length > 0 && i < count; ++i) add(at + static_cast<std::ptrdiff_t>(i) * stride, length);
 }
 

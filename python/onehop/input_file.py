@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,20 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
 
     `what` names its contents, such as "schedule"; `remedy` ends the message if it cannot be read.
     """
+    length, data = 0, b""
     try:
         if file == "-":
             data = sys.stdin.buffer.read(longest + 1)
         else:
             with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
-                data = stream.read(longest + 1)
+                length = os.fstat(stream.fileno()).st_size
+                if length <= longest:
+                    _require_memory(3 * length, f"the {what} {file}")  # the bytes, and their text
+                    data = stream.read(longest + 1)
     except (OSError, ValueError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory for it"
         raise BadInput(f"cannot read the {what} {file}: {reason}{remedy}") from error
-    if len(data) > longest:
+    if max(length, len(data)) > longest:
         raise BadInput(f"{file}: expected a {what} of at most {longest} bytes, found more")
     try:
         return data.decode("utf-8")
@@ -33,6 +38,13 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
         raise BadInput(
             f"{file}, line {line}: expected text in UTF-8, found {error.reason} at byte {error.start} of the file"
         ) from error
+
+
+def _require_memory(count: int, what: str) -> None:
+    if count > 1 << 20:
+        from onehop import _core
+
+        _core.require_memory(_core.Group.alone(), count, what, "free memory, or name another file")
 
 
 def read_json(file: str | Path, expected: str, name: str | None = None) -> Any:

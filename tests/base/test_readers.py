@@ -10,6 +10,7 @@ import pytest
 import onehop
 from commands import Command, refused
 from onehop import BadInput, Schedule, _core
+from onehop.cli import main
 from ranks import Ranks
 
 pytestmark = pytest.mark.timeout(100)
@@ -201,3 +202,17 @@ def test_shapes_that_arrays_have() -> None:
     assert group.empty((), "f4").shape == ()
     assert group.empty((5, 0), "f4").shape == (5, 0)
     assert group.empty([3], [("a", "f4"), ("b", "i8")]).dtype.itemsize == 12
+
+
+def test_a_sparse_text_takes_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of no bytes on the disk that is longer than the free memory, or than any text."""
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(2**24))
+    for length, told in ((2**26, "not enough memory for the "), (2**40, "bytes, found more")):
+        file = tmp_path / "sparse.qasm"
+        file.touch()
+        os.truncate(file, length)
+        for words in (["run", str(file)], ["schedule", "show", str(file)], ["trace", str(file)]):
+            assert main(words) in (1, 2)
+            assert told in capsys.readouterr().err, words

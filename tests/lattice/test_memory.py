@@ -169,6 +169,16 @@ def test_sparse_files_of_results_take_no_memory(
     assert capsys.readouterr().err.startswith(f"error: not enough memory for the measurements in {stored}")
 
 
+def test_the_order_of_sites_takes_memory_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free(monkeypatch, 2**24)
+    assert main(["lattice", "info", "--extent", "64x64x64x64"]) == 1
+    told = "error: not enough memory for the order of the sites on a lattice of 64x64x64x64"
+    assert capsys.readouterr().err.startswith(told)
+    assert main(["lattice", "info", "--extent", "64x64x64x64", "--grid", "4x4x4x4"]) == 0
+
+
 def test_thermalize_knows_at_its_start_what_it_needs_to_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

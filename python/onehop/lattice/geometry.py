@@ -80,8 +80,18 @@ class Geometry(_core.LatticeGeometry):
     ) -> None:
         if grid is None:
             grid = Geometry.best_grid(extents, ranks, width)
+        self._check_memory(extents, grid)
         rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
         super().__init__(extents, grid, lanes, width, parities, rank_at)
+
+    @staticmethod
+    def _check_memory(extents: Sequence[int], grid: Sequence[int]) -> None:
+        try:
+            sites = sites_on_a_rank(extents, math.prod(grid))
+        except (TypeError, ValueError, OverflowError):  # the constructor says what is wrong
+            return
+        if sites > _SMALL:
+            require_memory(Group.alone(), extents, _OWN_BYTES * sites, "the order of the sites")
 
     @staticmethod
     def _ranks(
@@ -199,6 +209,8 @@ class Geometry(_core.LatticeGeometry):
 LINK_BYTES = 4 * 9 * 16  # the links of a site in four directions, in double precision
 _MARGIN = 1.1  # for what an estimate leaves out: tables, stacks of threads, the heap's own memory
 TABLE_BYTES = 80  # of a site: its place and its neighbours in a `Geometry`
+_OWN_BYTES = 36  # of a site: its place alone
+_SMALL = 1 << 15  # sites of a block that always fits
 
 
 def sites_on_a_rank(extents: Sequence[int], ranks: int) -> float:

@@ -19,6 +19,10 @@ REFUSED(endless_stride, "QMP_declare_strided_msgmem: expected ",
 REFUSED(endless_blocks, "QMP_declare_strided_msgmem: expected ",
         QMP_declare_strided_msgmem(&number, (size_t)1 << 62, 5, 4));
 
+REFUSED(more_blocks_than_memory, "bytes of memory that are left, found 200000 blocks",
+        setenv("ONEHOP_TEST_FREE_MEMORY", "2000000", 1);
+        QMP_declare_strided_msgmem(&number, 4, 200000, 8));
+
 ERROR(
     below_zero, 1, 1,
     "QMP_declare_strided_msgmem: expected blocks at addresses above 0") { /* the last block is at a negative address */
