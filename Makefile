@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 release-check bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch setup-interfaces docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan fuzz soak soak-broken wheels wheel-test wheel-test-aarch64 release-check device bench figures reference-simulators peers model lint lint-quick format mpich impi torch setup-torch setup-interfaces docs clean
 
 export PYTHON JOBS TORCH
 # Do not export make's own default of CXX: without CXX, tools/find_compiler.sh looks for a compiler that is new enough.
@@ -87,6 +87,10 @@ wheel-test-aarch64:  ## The same with the wheel for aarch64 under qemu-user, and
 release-check:  ## Go through the checklist of a release
 	@tools/release.sh
 
+device: setup  ## Compile the kernels for CUDA and ROCm into build/device; the next build embeds them
+	@tools/setup.sh device
+	@.venv/bin/python tools/device.py
+
 bench: build reference-simulators  ## Run every benchmark (15 minutes), print the tables and write JSON to results/
 	@$(ONEHOP) bench all --results results
 
@@ -130,8 +134,8 @@ torch: setup-torch build  ## Install PyTorch and run its own tests of torch.dist
 setup-torch: setup  ## Install PyTorch in .venv unless it is there; `make test` then also tests onehop.torch
 	@tools/setup.sh torch examples torch-tests
 
-setup-interfaces: setup-test  ## Install Cirq, PennyLane, pytket, Aer, stim, PyTorch (CPU), gfortran and bubblewrap; `make test` then skips less
-	@tools/setup.sh base clifford interfaces torch-cpu gfortran bubblewrap
+setup-interfaces: setup-test  ## Install Cirq, PennyLane, pytket, Aer, stim, PyTorch (CPU), ziglang, gfortran and bubblewrap; `make test` then skips less
+	@tools/setup.sh base clifford interfaces torch-cpu device gfortran bubblewrap
 
 docs: build  ## Build the documentation site in build/docs
 	@tools/setup.sh docs

@@ -192,6 +192,7 @@ for group in "$@"; do
     torch) install_torch ;;
     torch-cpu) install_torch_cpu ;;
     interfaces) install_optional interfaces "an interface to another library" ;;
+    device) install_optional device "kernels for cards" ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     quantum) install_optional quantum "circuits from Qiskit, its backend, states in files" ;;
     reference-simulators) install_reference_simulators ;;

@@ -119,6 +119,7 @@ build_tests() {
 }
 
 prepare "$(find_python)"
+"$place/venv/bin/python" tools/device.py
 for what in "${@:-x86_64 sdist}"; do
   for one in $what; do
     rm -f "$place/dist/commit-$one"

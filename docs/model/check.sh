@@ -135,6 +135,19 @@ breaks assertion "put, the flag is no release" put -DWEAK -DPLAIN_FLAG
 breaks assertion "put, the mark comes behind the flag" put -DMARK_LATE
 breaks deadlock "put, without membarrier" put -DNO_MEMBARRIER
 
+holds "meetings of cards, numbers wrap" device
+holds "meetings of cards, stores leave in any order" device -DWEAK -DMEETINGS=5
+holds "meetings of three cards" device -DRANKS=3 -DMEETINGS=3
+holds "meetings of three cards, one ends at any moment" device -DRANKS=3 -DMEETINGS=2 -DLOSS
+ends "meetings of cards, one ends at any moment" device -DLOSS -DMEETINGS=4
+breaks assertion "cards, one set of slots" device -DONE_SET
+breaks deadlock "cards, a flag that is ahead does not count" device -DEQUAL
+breaks assertion "cards, numbers that do not wrap" device -DNO_WRAP
+breaks assertion "cards, flags stored before the data" device -DFLAG_FIRST
+breaks assertion "cards, flags are no release" device -DWEAK -DPLAIN_FLAG
+breaks assertion "cards, a barrier is missing before the next flags" device -DREAD_LATE
+breaks assertion "cards, a kernel that is stopped goes on" device -DRANKS=3 -DMEETINGS=2 -DLOSS -DGO_ON
+
 holds "a transport that must be driven" driven
 ends "a transport that must be driven" driven
 breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT

@@ -175,8 +175,9 @@ struct RawSteps {
     each_wide([&](uint32_t i) {
       const uint64_t at = part.first + uint64_t{i} * part.per_wide();
       if (of_sum || part.has_wide(at)) {
-        const Wide wide = of_sum ? sum(i, 0, arguments.ranks) : *part.wide(at);
-        for (uint32_t r = first; r < end; ++r) *slot(r, arguments.rank, 0).wide(uint64_t{i} * part.per_wide()) = wide;
+        const Wide wide = of_sum ? sum(i, 0, arguments.ranks) : part.read_wide(at);
+        for (uint32_t r = first; r < end; ++r)
+          slot(r, arguments.rank, 0).write_wide(uint64_t{i} * part.per_wide(), wide);
       } else {
         for (uint32_t j = 0; j < part.per_wide(); ++j) {
           for (uint32_t r = first; r < end; ++r) {
@@ -190,7 +191,7 @@ struct RawSteps {
     each_wide([&](uint32_t i) {
       const uint64_t at = part.first + uint64_t{i} * part.per_wide();
       if (part.has_wide(at)) {
-        *part.wide(at) = sum(i, first, end);
+        part.write_wide(at, sum(i, first, end));
       } else {
         for (uint32_t j = 0; j < part.per_wide(); ++j) {
           float number = 0;
@@ -217,7 +218,7 @@ struct RawSteps {
     float sums[8] = {};
     ONEHOP_ROLL for (uint32_t r = first; r < end; ++r) {
       const Part from = slot(arguments.rank, r, 1);
-      unpack_wide(*from.wide(uint64_t{i} * from.per_wide()), arguments.type,
+      unpack_wide(from.read_wide(uint64_t{i} * from.per_wide()), arguments.type,
                   [&](uint32_t j, float number) { sums[j] = r == first ? number : sums[j] + number; });
     }
     return pack_wide(arguments.type, [&](uint32_t j) { return sums[j]; });

@@ -69,9 +69,8 @@ struct Part {
   [[nodiscard]] bool has_wide(uint64_t at) const {
     return (reinterpret_cast<uintptr_t>(array) & 15) == 0 && at + per_wide() <= count;
   }
-  [[nodiscard]] Global<Wide> wide(uint64_t at) const {
-    return global(static_cast<Wide*>(const_cast<void*>(array))) + at / per_wide();
-  }
+  [[nodiscard]] Wide read_wide(uint64_t at) const { return {wide(at)->word}; }
+  void write_wide(uint64_t at, const Wide value) const { wide(at)->word = value.word; }
   [[nodiscard]] float read(uint64_t at) const {
     if (at >= count) return 0;
     if (type == NumberType::float32) return global(static_cast<const float*>(array))[at];
@@ -87,6 +86,11 @@ struct Part {
       const uint32_t bits = type == NumberType::float16 ? to_float16(number) : to_bfloat16(number);
       global(static_cast<uint16_t*>(to))[at] = static_cast<uint16_t>(bits);
     }
+  }
+
+ private:
+  [[nodiscard]] Global<Wide> wide(uint64_t at) const {
+    return global(static_cast<Wide*>(const_cast<void*>(array))) + at / per_wide();
   }
 };
 
@@ -121,7 +125,7 @@ inline void load_numbers(Team& team, const Chunk<Format>& chunk, const Part& par
     ONEHOP_ROLL for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
       const uint64_t at = part.first + i;
       if (part.has_wide(at)) {
-        unpack_wide(*part.wide(at), part.type, [&](uint32_t j, float number) { chunk.number(i + j) = number; });
+        unpack_wide(part.read_wide(at), part.type, [&](uint32_t j, float number) { chunk.number(i + j) = number; });
       } else {
         ONEHOP_ROLL for (uint32_t j = 0; j < per; ++j) chunk.number(i + j) = part.read(at + j);
       }
@@ -136,7 +140,7 @@ inline void store_numbers(Team& team, const Chunk<Format>& chunk, const Part& pa
     ONEHOP_ROLL for (uint32_t i = thread * per; i < chunk.tiles * tile_numbers; i += team.threads() * per) {
       const uint64_t at = part.first + i;
       if (part.has_wide(at)) {
-        *part.wide(at) = pack_wide(part.type, [&](uint32_t j) { return chunk.number(i + j); });
+        part.write_wide(at, pack_wide(part.type, [&](uint32_t j) { return chunk.number(i + j); }));
       } else {
         ONEHOP_ROLL for (uint32_t j = 0; j < per; ++j) part.write(at + j, chunk.number(i + j));
       }
@@ -174,7 +178,7 @@ template <class Team, class Format>
 inline void load_tiles(Team& team, const Chunk<Format>& chunk, const void* wire) {
   team.each([&](uint32_t thread) {
     ONEHOP_ROLL for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
-      reinterpret_cast<Wide*>(chunk.encoded)[i] = global(static_cast<const Wide*>(wire))[i];
+      reinterpret_cast<Wide*>(chunk.encoded)[i].word = global(static_cast<const Wide*>(wire))[i].word;
     }
   });
 }
@@ -183,7 +187,7 @@ template <class Team, class Format>
 inline void store_tiles(Team& team, const Chunk<Format>& chunk, void* wire) {
   team.each([&](uint32_t thread) {
     ONEHOP_ROLL for (uint32_t i = thread; i < chunk.wides(); i += team.threads()) {
-      global(static_cast<Wide*>(wire))[i] = reinterpret_cast<const Wide*>(chunk.encoded)[i];
+      global(static_cast<Wide*>(wire))[i].word = reinterpret_cast<const Wide*>(chunk.encoded)[i].word;
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace onehop::device {
 
@@ -15,5 +16,9 @@ struct Image {
 
 // Empty if the library was built without images.
 [[nodiscard]] std::span<const Image> images();
+
+// What tools/device.py has packed: the number of bytes in 8 bytes, then sequences of LZ4's block format. Throws Error
+// for packed bytes that end too early or mean another number.
+[[nodiscard]] std::vector<std::byte> unpacked(std::span<const std::byte> packed);
 
 }  // namespace onehop::device

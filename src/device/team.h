@@ -43,7 +43,7 @@ inline Global<T> global(T* pointer) {
   return (Global<T>)pointer;  // NOLINT: a cast between address spaces must be this one
 }
 
-// 16 bytes, the widest access of a card.
+// 16 bytes, the widest access of a card, if `word` is copied (the copy of a struct may become two accesses).
 struct Wide {
   __attribute__((vector_size(16))) uint32_t word;
 };
