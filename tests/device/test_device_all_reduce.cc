@@ -161,6 +161,37 @@ TEST(DeviceAllReduce, RunsOnThreads) {
   EXPECT_TRUE((reduce_on_threads<RawSteps, Fault::none>(4, 1)));
 }
 
+// The threads of both ranks run in another order in every phase.
+TEST(DeviceAllReduce, DoesNotDependOnTheOrderOfThreads) {
+  for (const std::uint32_t shots : {1U, 2U}) {
+    const Case one{Codec::q6, NumberType::float16, shots, 2, 32, 2, 11 * tile_numbers + 9, false};
+    Windows windows(2, one.groups, 0);
+    std::vector<std::byte> targets[2];
+    std::vector<std::thread> threads;
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        const std::vector<std::byte> source = source_of(one, rank);
+        targets[rank].resize(source.size());
+        AllReduceArguments arguments = windows.arguments(rank);
+        arguments.source = source.data();
+        arguments.target = targets[rank].data();
+        arguments.count = one.count;
+        arguments.type = one.type;
+        arguments.shots = shots;
+        const Shape shape{one.groups, one.threads, all_reduce_shared_bytes};
+        std::vector<Wide> shared(shape.shared_bytes / sizeof(Wide) + 1);
+        for (std::uint32_t group = 0; group < one.groups; ++group) {
+          LoopTeam team(shape, group, shared.data(), 3 + 5 * rank + group);
+          all_reduce<With<Q6>::Steps>(team, arguments);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(targets[0], expected_of(one, 2));
+    EXPECT_EQ(targets[1], targets[0]);
+  }
+}
+
 // Ranks are processes, which sleep at random. Sizes, types and shots change from launch to launch.
 void launch_often(std::uint32_t ranks, std::uint32_t launches) {
   const WindowLayout layout{ranks, 2};
