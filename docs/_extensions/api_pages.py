@@ -9,7 +9,7 @@ GENERATED = ROOT / "build" / "generated"
 # The modules of each page in reference/python, below `onehop`.
 MODULES = {
     "core": "group channel schedule patterns plan codec lossless collectives array_movement messages permutation "
-    "poisson error",
+    "poisson error device",
     "lattice": "lattice.geometry lattice.gauge lattice.hmc lattice.smearing lattice.flow lattice.staggered "
     "lattice.wilson lattice.operators lattice.conventions lattice.mesons lattice.statistics lattice.field lattice.files",
     "launch": "launch qiskit.backend qiskit.primitives qiskit.job",
@@ -24,6 +24,7 @@ MODULES = {
 # Modules of which a page shows another choice of names than those that they define.
 OPTIONS = {
     "cirq": ":members: OnehopSimulator",
+    "device": ":imported-members:",
     "lattice.operators": ":members: QuarkSolve",
     "machine": ":imported-members:",
     "machine.rails": ":exclude-members: RailAssignment",

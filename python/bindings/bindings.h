@@ -58,6 +58,7 @@ void bind_quantum_program(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_rails(nb::module_& module);
 void bind_simulate(nb::module_& module);
+void bind_device(nb::module_& module);
 
 // A sequence that becomes a tuple rather than a list, because appending to it would not change the C++ object.
 template <class Sequence>

@@ -22,6 +22,7 @@ NB_MODULE(_core, module) {
   bind_channel(module);
   bind_plan(module);
   bind_collectives(module);
+  bind_device(module);
   bind_poisson(module);
   bind_lattice_geometry(module);
   bind_lattice_gauge(module);

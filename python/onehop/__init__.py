@@ -60,7 +60,7 @@ _NAMES = {
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 # The public modules, which are imported in the same way.
 _MODULES = (
-    *("channel", "cirq", "codec", "collectives", "error", "group", "lattice", "launch", "lossless"),
+    *("channel", "cirq", "codec", "collectives", "device", "error", "group", "lattice", "launch", "lossless"),
     *("machine", "messages", "patterns", "pennylane", "permutation", "plan", "poisson", "predict", "pytket"),
     *("qiskit", "quantum", "quickreduce", "schedule", "topology", "torch"),
 )

@@ -41,6 +41,8 @@ from onehop.combine import (
     reduce_blocks,
     scan_any,
 )
+from onehop.device import sums as device_sums
+from onehop.device.arrays import device_array
 from onehop.error import BadInput, WrongType
 from onehop.group import Group
 from onehop.text import counted
@@ -104,7 +106,8 @@ def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict
     """
     try:
         kind = number_type(array)
-        memory_of(array, True, "the array")
+        if device_array(array) is None:
+            memory_of(array, True, "the array")
         if kind.startswith("int") and (codec != "raw" or op == "mean"):
             return Verdict(False, f"{op} of {kind} does not exist with the codec {codec}")
         _core.encoded_bytes(codec, kind, element_count(array.shape))
@@ -137,7 +140,7 @@ def allreduce(
         Contribution of this rank: a NumPy array of bool, integers or floating-point numbers of 8 to 64 bits (also those
         of ml_dtypes) or complex numbers, or an array of another library with float64, float32, float16, bfloat16, int32
         or int64. Several arrays of one of these types are combined in one operation. 8-bit numbers are combined as
-        16-bit ones.
+        16-bit ones. An array on a device (docs/reference/device.md) is combined there, and the call does not wait.
     op : str
         "sum", "mean" or "average" (not for integers), "min", "max" (not for complex numbers), "prod"; "logical_and",
         "logical_or", "logical_xor"; "bitwise_and", "bitwise_or", "bitwise_xor" (for integers and bool). A NaN on any
@@ -175,6 +178,10 @@ def allreduce(
     >>> onehop.allreduce(group, np.ones(3)) / group.size
     array([1., 1., 1.])
     """
+    if (place := device_array(array)) is not None:
+        operator_of(op)
+        used = codec_to_use(group, codec, place.bytes, compress_above)
+        return device_sums.allreduce(group, array, op, used, out)
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
     op = operator_of(op)

@@ -1,4 +1,4 @@
-"""Drop-in replacement for QuickReduce, for the ranks of one machine and tensors in CPU memory.
+"""Drop-in replacement for QuickReduce, for the ranks of one machine and tensors in CPU memory or on cards.
 
 A program written for QuickReduce changes the import:
 

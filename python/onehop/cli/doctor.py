@@ -18,6 +18,14 @@ class Doctor(RanksOptions, JsonOptions):
     all: bool = option(
         False, "Compare all ranks of this launch, and measure the links of all pairs of hosts.", "--all"
     )
+    device: str | None = option(
+        None,
+        "Compare the kernels of a device with the processor's, and measure them, instead: cuda, hip, cuda:1, or "
+        "processor.",
+        "--device",
+        metavar="DEVICE",
+    )
+    quick: bool = option(False, "With --device: take fewer numbers.", "--quick")
     plot: str | None = file_option(
         "With --all: plot the times and rates of the links to FILE (.png, .svg or .pdf).", "the plot"
     )
@@ -35,10 +43,15 @@ def doctor(options: Doctor) -> int:
         options.refuse(["tests"], "has no effect with --all")
     else:
         options.refuse(["plot"], "needs --all")
+    if options.device is None:
+        options.refuse(["quick"], "needs --device")
+    else:
+        options.refuse(["tests", "all", "ranks"], "has no effect with --device")
+        return _device(options, options.device)
     ensure_ranks(options.ranks)
     if options.all:
         return _all(options)
-    from onehop.doctor import State, examine, host
+    from onehop.doctor import State, devices, examine, host
 
     first = own_rank() == 0
     with changing_line(quiet=not first) as show:
@@ -65,9 +78,21 @@ def doctor(options: Doctor) -> int:
         "ok": not broken,
         "host": host(mpi),
         "findings": [finding.to_dict() for finding in findings],
+        "devices": [card.to_dict() for card in devices()],
     }
     write_json(options.json, result)
     return int(broken)
+
+
+def _device(options: Doctor, device: str) -> int:
+    from onehop.device.check import check, lines
+
+    with changing_line() as show:
+        found = check(device, options.quick, show or (lambda _text: None))
+    for line in lines(found):
+        console(options.json).print(line)
+    write_json(options.json, {"version": __version__, **found})
+    return int(not found["ok"])
 
 
 def _all(options: Doctor) -> int:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import onehop
+from onehop import device
 from onehop.cores import usable_cores
 from onehop.doctor import machine, software
 from onehop.doctor.selftest import Outcome, test_local, test_mpi
@@ -56,6 +57,28 @@ def _machine() -> Iterator[Finding]:
         yield Finding(
             "usable", State.OK, f"{usable} of {topo.threads} threads (this process is bound to them)"
         )
+
+
+def devices() -> list[device.Card]:
+    """Return the cards of this machine."""
+    return device.available()
+
+
+def _devices() -> Finding:
+    cards = devices()
+    images = ", ".join(device.images()) or "none, so cards cannot be used"
+    if not cards:
+        return Finding("devices", State.ABSENT, f"no card ({device.why_none('cuda')}); images: {images}")
+    text = "; ".join(
+        f"{card.name}: {card.error or f'{card.model}, {bytes_text(card.memory)}'}" for card in cards
+    )
+    broken = any(card.error for card in cards)
+    return Finding(
+        "devices",
+        State.WRONG if broken else State.OK,
+        f"{text}; images: {images}",
+        "see the error of the card" if broken else "",
+    )
 
 
 def _memory() -> Finding:
@@ -196,7 +219,7 @@ def examine(say: Callable[[str], None] = lambda _: None, *, tests: bool = True) 
     transport.
     """
     say("machine")
-    findings = [*_machine(), _memory(), _launch()]
+    findings = [*_machine(), _memory(), _devices(), _launch()]
     say("software")
     library, launcher = software.mpi_library(), software.mpi_launcher()
     findings += [*_mpi(library, launcher), *_packages()]

@@ -1,0 +1,93 @@
+// Sums of arrays on the devices of a host, in one launch per rank, without a copy through the processor's memory. What
+// the kernels do not take goes through it: device to pinned memory, an all-reduce there, and back.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "onehop/collectives/collectives.h"
+#include "src/device/all_reduce.h"
+#include "src/device/device.h"
+
+namespace onehop::collectives {
+
+// What a sum does with an array: `shots` of 0 means the path through the processor's memory, for the `reason`.
+struct DeviceChoice {
+  int shots = 0;
+  std::uint32_t groups = 0;
+  std::uint32_t tiles = 0;
+  std::string reason;
+};
+
+// The arrays of up to so many bytes that are summed in one shot, for 2, 4 and 8 ranks. The same on all ranks.
+struct DeviceThresholds {
+  std::int64_t one_shot[3] = {512 << 10, 128 << 10, 64 << 10};
+};
+
+// One thread at a time may use it. Every rank calls run() in the same order, with the same length, type and codec. The
+// kernels do not compare these: a rank that calls another sum leaves wrong numbers or waits.
+class DeviceReduce {
+ public:
+  // Collective; every rank has a device of the same kind. Ranks without a device path for their group use the
+  // processor's memory for all arrays: ranks of several hosts, groups of other sizes than 2, 4 and 8, devices that
+  // cannot map each other's memory. Errors of one rank are errors on all.
+  DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device,
+               const DeviceThresholds& thresholds = {});
+  // Ends the waits of kernels that still run.
+  ~DeviceReduce();
+  DeviceReduce(const DeviceReduce&) = delete;
+  DeviceReduce& operator=(const DeviceReduce&) = delete;
+
+  // Adds the arrays of all ranks, in the order of ranks, after what is in the stream. Returns without waiting for the
+  // device if the choice is a kernel. `source` and `target` may be the same; both are memory of the device. Throws
+  // BadInput before anything is launched, PeerLost if a rank is known to be gone, and Error for an error of the driver,
+  // after which the group is aborted. `shots` of 0: by the thresholds.
+  void run(const device::Stream& stream, const void* source, void* target, const Reduction& reduction, int shots = 0);
+  // Waits until the stream is done. Throws PeerLost if a sum was ended because a rank is gone: its target is undefined.
+  // Timeout after the group's limit. The object cannot be used again then.
+  void wait(const device::Stream& stream);
+
+  [[nodiscard]] DeviceChoice choose(const Reduction& reduction, int shots = 0) const;
+  [[nodiscard]] device::Device& device() const noexcept { return *device_; }
+
+ private:
+  static constexpr std::uint32_t window_groups = 64;
+  static constexpr std::uint32_t threads = 256;
+
+  void connect();
+  void watch();
+  void stop() noexcept;
+  [[nodiscard]] bool was_ended(const device::Stream& stream);
+  [[noreturn]] void throw_lost();
+  void count_meetings(const DeviceChoice& choice, std::uint64_t tiles);
+  void launch(const device::Stream& stream, const device::AllReduceArguments& arguments, const DeviceChoice& choice,
+              Codec codec);
+  void through_host(const device::Stream& stream, const void* source, void* target, const Reduction& reduction);
+
+  Collectives collectives_;
+  Group group_;
+  std::shared_ptr<device::Device> device_;
+  DeviceThresholds thresholds_;
+  std::string no_path_;  // why this group has no device path; empty: it has one
+  std::uint32_t groups_ = window_groups;
+  device::Memory window_;
+  std::vector<device::Memory> windows_;  // of all ranks
+  device::PinnedMemory stop_;            // a word
+  device::PinnedMemory staging_;         // of arrays that go through the processor's memory
+  std::vector<std::uint32_t> meetings_;  // of every group, in all launches so far
+  std::string broken_;                   // why it cannot be used any more
+
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ends_ = false;
+  int lost_ = -1;
+  std::thread watcher_;
+};
+
+}  // namespace onehop::collectives

@@ -1,0 +1,242 @@
+// Sums on devices: on the processor, and on cards of the stand-in drivers.
+#include "collectives/device_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "onehop/error.h"
+#include "src/base/clock.h"
+#include "tests/device/standin/standin.h"
+#include "tests/support/faults.h"
+#include "tests/support/ranks.h"
+#include "tests/support/thrown.h"
+
+namespace onehop::collectives {
+namespace {
+
+using device::Device;
+using device::Kind;
+using testing::StandIn;
+using testing::Variable;
+
+// The device of a rank; the object keeps the stand-in.
+struct OnDevice {
+  explicit OnDevice(Kind kind, int index = 0) {
+    if (kind != Kind::processor) standin.emplace(kind);
+    device = kind == Kind::processor ? Device::processor()
+                                     : Device::named(std::string(name_of(kind)) + ":" + std::to_string(index));
+    stream = device->make_stream();
+  }
+  device::Memory put(std::span<const float> numbers) const {
+    device::Memory memory = device->allocate(static_cast<std::int64_t>(numbers.size_bytes()));
+    device->copy_in(stream, memory.data(), numbers.data(), memory.bytes());
+    device->synchronize(stream);
+    return memory;
+  }
+  [[nodiscard]] std::vector<float> get(const device::Memory& memory) const {
+    std::vector<float> numbers(static_cast<std::size_t>(memory.bytes()) / sizeof(float));
+    device->copy_out(stream, numbers.data(), memory.data(), memory.bytes());
+    device->synchronize(stream);
+    return numbers;
+  }
+  std::optional<StandIn> standin;
+  std::shared_ptr<Device> device;
+  device::Stream stream;
+};
+
+float number(int rank, std::size_t i) {
+  return static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 13) % 101);
+}
+
+std::vector<float> numbers_of(int rank, std::size_t count) {
+  std::vector<float> numbers(count);
+  for (std::size_t i = 0; i < count; ++i) numbers[i] = number(rank, i);
+  return numbers;
+}
+
+// Whole numbers, whose sum is exact.
+std::vector<float> sum_of(int ranks, std::size_t count) {
+  std::vector<float> sum(count);
+  for (int r = 0; r < ranks; ++r)
+    for (std::size_t i = 0; i < count; ++i) sum[i] += number(r, i);
+  return sum;
+}
+
+class DeviceReduceOn : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(DeviceReduceOn, AddsArraysOfAllLengths) {
+  for (const int ranks : {2, 4, 8}) {
+    testing::on_ranks(ranks, [](const Group& group) {
+      const OnDevice on(GetParam(), group.rank() % 2);
+      DeviceReduce reduce(Collectives(group), on.device);
+      const std::size_t longest = group.size() == 2 ? 300001 : 40000;  // several rounds of all groups, and fewer
+      for (const std::size_t count : {std::size_t{1}, std::size_t{5000}, longest}) {
+        for (const int shots : {0, 1, 2}) {
+          const device::Memory array = on.put(numbers_of(group.rank(), count));
+          const Reduction reduction{.elements = static_cast<std::int64_t>(count)};
+          EXPECT_TRUE(reduce.choose(reduction, shots).reason.empty()) << reduce.choose(reduction, shots).reason;
+          reduce.run(on.stream, array.data(), array.data(), reduction, shots);
+          reduce.wait(on.stream);
+          EXPECT_EQ(on.get(array), sum_of(group.size(), count)) << count << " numbers, " << shots << " shots";
+        }
+      }
+      group.barrier();
+    });
+  }
+}
+
+TEST_P(DeviceReduceOn, RoundsByTheCodec) {
+  testing::on_ranks(2, [](const Group& group) {
+    constexpr std::size_t count = 5000;
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    for (const auto& [codec, relative] :
+         {std::pair{Codec::fp16, 1.0 / 2048}, {Codec::q8, 1.0 / 126}, {Codec::q4, 0.15}}) {
+      const device::Memory array = on.put(numbers_of(group.rank(), count));
+      reduce.run(on.stream, array.data(), array.data(), {.elements = count, .codec = codec});
+      reduce.wait(on.stream);
+      const std::vector<float> found = on.get(array);
+      const std::vector<float> exact = sum_of(2, count);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_NEAR(found[i], exact[i], 3 * relative * 100) << to_string(codec);
+    }
+    group.barrier();
+  });
+}
+
+TEST_P(DeviceReduceOn, GoesThroughTheProcessorsMemoryOtherwise) {
+  testing::on_ranks(3, [](const Group& group) {
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    const Reduction reduction{.elements = 1000};
+    EXPECT_SAYS(reduce.choose(reduction).reason, "2, 4 or 8 ranks, not of 3");
+    const device::Memory array = on.put(numbers_of(group.rank(), 1000));
+    reduce.run(on.stream, array.data(), array.data(), reduction);
+    EXPECT_EQ(on.get(array), sum_of(3, 1000));
+    group.barrier();
+  });
+  testing::on_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    EXPECT_SAYS(reduce.choose({.elements = 8, .type = ElementType::int64}).reason, "not int64");
+    EXPECT_SAYS(reduce.choose({.elements = 8, .op = ReduceOp::max}).reason, "sums, not max");
+    const device::Memory array = on.put(numbers_of(group.rank(), 8));
+    reduce.run(on.stream, array.data(), array.data(), {.elements = 8, .op = ReduceOp::max});
+    std::vector<float> most = numbers_of(0, 8);
+    for (std::size_t i = 0; i < 8; ++i) most[i] = std::max(most[i], number(1, i));
+    EXPECT_EQ(on.get(array), most);
+    // Wrong input is refused before anything is launched, and the group remains of use.
+    EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = -1}), BadInput);
+    EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = 8}, 3), BadInput);
+    const Reduction wrong{.elements = 8, .type = ElementType::int32, .codec = Codec::q8};
+    testing::expect_says<BadInput>([&] { reduce.run(on.stream, array.data(), array.data(), wrong); },
+                                   "the codec q8 is not for int32");
+    reduce.run(on.stream, array.data(), array.data(), {.elements = 8});
+    reduce.wait(on.stream);
+    group.barrier();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeviceReduceOn, ::testing::Values(Kind::processor, Kind::cuda, Kind::hip));
+
+class DeviceReduceOnCards : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(DeviceReduceOnCards, DoesNotWaitForTheDevice) {
+  testing::on_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    const char* const waits = GetParam() == Kind::cuda ? "cuStreamSynchronize" : "hipStreamSynchronize";
+    const device::Memory array = on.put(numbers_of(group.rank(), 100));
+    group.barrier();
+    const int before = on.standin->calls(waits);
+    // Rank 0 launches all before rank 1 launches any.
+    if (group.rank() == 1) group.barrier();
+    for (int i = 0; i < 3; ++i) reduce.run(on.stream, array.data(), array.data(), {.elements = 100});
+    if (group.rank() == 0) {
+      EXPECT_FALSE(on.device->is_done(on.stream));
+      group.barrier();
+    }
+    EXPECT_EQ(on.standin->calls(waits), before);
+    reduce.wait(on.stream);
+    std::vector<float> expected = sum_of(2, 100);
+    for (float& one : expected) one *= 4;
+    EXPECT_EQ(on.get(array), expected);
+    group.barrier();
+  });
+}
+
+TEST_P(DeviceReduceOnCards, UsesTheProcessorWhereCardsCannotReachEachOther) {
+  testing::on_ranks(2, [](const Group& group) {
+    const std::string name = GetParam() == Kind::cuda ? "cuIpcOpenMemHandle_v2:0" : "hipIpcOpenMemHandle:0";
+    const Variable failing("STANDIN_FAIL", group.rank() == 1 ? name : "");
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    EXPECT_SAYS(reduce.choose({.elements = 10}).reason, "rank 1 cannot reach the memory of all others");
+    const device::Memory array = on.put(numbers_of(group.rank(), 10));
+    reduce.run(on.stream, array.data(), array.data(), {.elements = 10});
+    EXPECT_EQ(on.get(array), sum_of(2, 10));
+    group.barrier();
+  });
+}
+
+TEST_P(DeviceReduceOnCards, AnErrorOfTheDriverEndsTheGroup) {
+  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    const device::Memory array = on.put(numbers_of(group.rank(), 10));
+    group.barrier();
+    const auto sum = [&] {
+      reduce.run(on.stream, array.data(), array.data(), {.elements = 10});
+      reduce.wait(on.stream);
+    };
+    if (group.rank() == 1) {
+      const char* const name = GetParam() == Kind::cuda ? "cuLaunchKernel" : "hipModuleLaunchKernel";
+      const Variable failing("STANDIN_FAIL", std::string(name) + ":1");
+      testing::expect_says<Error>(sum, name, "from", std::string(name_of(GetParam())) + ":0");
+      testing::expect_says<Error>(sum, "cannot add arrays on devices any more");
+      testing::nap(0.5);
+    } else {
+      testing::expect_says<PeerLost>(sum, "rank 1");
+    }
+  });
+  for (const auto& one : ended) EXPECT_TRUE(one.ok) << one.message;
+}
+
+INSTANTIATE_TEST_SUITE_P(, DeviceReduceOnCards, ::testing::Values(Kind::cuda, Kind::hip));
+
+// Rank 1 is killed while the kernels of the others wait for it.
+TEST_P(DeviceReduceOn, ADeadRankEndsTheKernelsOfTheOthers) {
+  testing::ForkOptions options;
+  options.meanwhile = [](const std::vector<int>& ranks) {
+    testing::nap(0.2);
+    kill(ranks[1], SIGKILL);
+  };
+  const auto ended = testing::fork_ranks(
+      4,
+      [](const Group& group) {
+        const OnDevice on(GetParam());
+        DeviceReduce reduce(Collectives(group), on.device);
+        const device::Memory array = on.put(numbers_of(group.rank(), 1000));
+        group.barrier();
+        const double begin = base::steady_seconds();
+        if (group.rank() == 1) testing::nap(60);
+        const auto sum = [&] {
+          reduce.run(on.stream, array.data(), array.data(), {.elements = 1000});
+          reduce.wait(on.stream);
+        };
+        testing::expect_says<PeerLost>(sum, "rank 1");
+        EXPECT_LT(base::steady_seconds() - begin, 2.5);
+        EXPECT_ANY_THROW(sum());
+      },
+      options);
+  for (const std::size_t rank : {0U, 2U, 3U}) EXPECT_TRUE(ended[rank].ok) << ended[rank].message;
+  EXPECT_EQ(ended[1].signal, SIGKILL);
+}
+
+}  // namespace
+}  // namespace onehop::collectives
