@@ -24,7 +24,7 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
             with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
                 length = os.fstat(stream.fileno()).st_size
                 if length <= longest:
-                    _require_memory(3 * length, f"the {what} {file}")  # the bytes, and their text
+                    require_memory(3 * length, f"the {what} {file}")  # the bytes, and their text
                     data = stream.read(longest + 1)
     except (OSError, ValueError, MemoryError) as error:
         reason = getattr(error, "strerror", None) or str(error) or "there is not enough memory for it"
@@ -40,7 +40,8 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
         ) from error
 
 
-def _require_memory(count: int, what: str) -> None:
+def require_memory(count: int, what: str) -> None:
+    """Raise Error if there is no memory left for so many bytes."""
     if count > 1 << 20:
         from onehop import _core
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop import _core
 from onehop._core import __version__
 from onehop.error import BadInput, Error
-from onehop.group import Group
+from onehop.input_file import require_memory
 from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.headers import read_header
 from onehop.output import write_file
@@ -197,9 +196,9 @@ def write_measurements(path: str, found: Measurements) -> None:
 def _checked(path: str) -> io.BytesIO:
     """Return the bytes of a file of `write_measurements`. Raises BadInput unless they have their digest."""
     check_regular(path)
-    # The bytes as read, without their digest, and those of the arrays.
-    length = 4 * Path(path).stat().st_size
-    _core.require_memory(Group.alone(), length, f"the measurements in {path}", "free memory")
+    require_memory(
+        4 * Path(path).stat().st_size, f"the measurements in {path}"
+    )  # read, cut, checked and copied
     data = Path(path).read_bytes()
     data, mark, digest = data.rpartition(_DIGEST)
     if mark and hashlib.sha256(data).hexdigest().encode() != digest:

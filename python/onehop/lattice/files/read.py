@@ -12,9 +12,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group, together
+from onehop.input_file import require_memory as require_memory_alone
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import check_regular
 from onehop.lattice.files.headers import read_header
@@ -243,13 +243,6 @@ def _averages_of_open(raw: Plaquettes, trace: float, times: int) -> tuple[Plaque
     )
 
 
-def _check_note_fits(path: str, length: int) -> None:
-    """Raise Error if there is no memory left for a note, which is decoded, cut out and unescaped."""
-    _core.require_memory(
-        Group.alone(), 6 * length, f"the note in {path}", "copy the file again; it was altered"
-    )
-
-
 def read_note(path: str) -> str:
     """Return the note that `write_gauge` stored in an ILDG file; empty without a note, and for other formats."""
     check_regular(path)
@@ -259,7 +252,9 @@ def read_note(path: str) -> str:
                 return ""
             for record in lime.records(path):
                 if record.name == "scidac-record-xml":
-                    _check_note_fits(path, record.length)
+                    require_memory_alone(
+                        6 * record.length, f"the note in {path}"
+                    )  # decoded, cut out, unescaped
                     file.seek(record.offset)
                     text = file.read(record.length).decode("utf-8", "replace")
                     _, begin, rest = text.partition("<info>")
