@@ -45,8 +45,8 @@ Messages& messages_of(onehop_group* group) {
 template <class Byte, class Pointer>
 std::span<Byte> memory(Pointer* pointer, std::int64_t count, int type, const char* name) {
   const std::int64_t size = bytes_of(type_of(type));
-  if (count > std::numeric_limits<std::int64_t>::max() / size)
-    throw BadInput(std::string("expected a length of ") + name + " that fits in memory, found " +
+  if (count < 0 || count > std::numeric_limits<std::int64_t>::max() / size)
+    throw BadInput(std::string("expected a length of ") + name + " of 0 or more that fits in memory, found " +
                    std::to_string(count));
   return numbers(static_cast<Byte*>(pointer), count * size, name);
 }
@@ -72,11 +72,9 @@ struct Blocks {
     const onehop::Group& ranks = arrays_of(group).collectives().group();
     const auto size = static_cast<std::size_t>(ranks.size());
     lengths = counts == nullptr ? std::vector(size, count) : std::vector(counts, counts + size);
-    for (const std::int64_t one : lengths) {
-      if (one < 0 || one > std::numeric_limits<std::int64_t>::max() / 16 / ranks.size())
-        throw BadInput("expected lengths of 0 or more that fit in memory, found " + std::to_string(one));
-      all += one;
-    }
+    // A sum that wraps around has a length that is refused later.
+    for (const std::int64_t one : lengths)
+      all = static_cast<std::int64_t>(static_cast<std::uint64_t>(all) + static_cast<std::uint64_t>(one));
     own = lengths[static_cast<std::size_t>(ranks.rank())];
   }
   Blocks(onehop_group* group, const std::int64_t* counts, std::int64_t count, int root)

@@ -101,6 +101,11 @@ foreach(ranks 1 2 4)
   add_test(NAME compat.c.${ranks}_ranks
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} $<TARGET_FILE:test_onehop>)
 endforeach()
+if(NOT ONEHOP_SANITIZE)
+  add_test(NAME compat.c.3_ranks_on_3_emulated_hosts
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/hosts/run.py --hosts 3 --per-host 1 $<TARGET_FILE:test_onehop>)
+  set_tests_properties(compat.c.3_ranks_on_3_emulated_hosts PROPERTIES SKIP_RETURN_CODE 77)
+endif()
 
 # The commands of the pages. They start ranks with the Python package of this build.
 if(ONEHOP_INPLACE AND NOT ONEHOP_SANITIZE)

@@ -178,9 +178,9 @@ ArrayCollectives::ArrayCollectives(const Group& group, const CollectivesOptions&
 
 ArrayCollectives::Call ArrayCollectives::call_of(std::string_view name, NumberType type) const {
   Call call{collectives_, std::string(name), bytes_of(type)};
-  std::int64_t sum = 0;  // of the name, which the ranks compare
-  for (const char letter : name) sum = sum * 31 + letter;
-  call.content.shape = {static_cast<std::int64_t>(type), sum};
+  std::uint64_t sum = 0;  // of the name, which the ranks compare
+  for (const char letter : name) sum = sum * 31 + static_cast<unsigned char>(letter);
+  call.content.shape = {static_cast<std::int64_t>(type), static_cast<std::int64_t>(sum)};
   return call;
 }
 
@@ -202,18 +202,19 @@ void ArrayCollectives::check_root(const Call& call, int root) const {
 }
 
 void ArrayCollectives::allreduce(NumberType type, ArrayOp op, Source source, Result result) {
+  const std::tuple key(source.size(), type, op);
+  if (const auto found = prepared_.find(key); found != prepared_.end() && result.size() == source.size()) {
+    found->second.run(source, result);
+    return;
+  }
   Call call = reduction("allreduce", type, op);
   const std::int64_t elements = call.elements(source);
   call.check_length("result", result, elements);
   if (const auto kind = native(type, op)) {
-    auto found = prepared_.find({elements, type, op});
-    if (found == prepared_.end()) {
-      if (prepared_.size() >= most_prepared) prepared_.clear();
-      const std::int64_t numbers = elements * call.size / bytes_of(kind->first);
-      Collective made = collectives_.allreduce({.elements = numbers, .type = kind->first, .op = kind->second});
-      found = prepared_.emplace(std::tuple(elements, type, op), std::move(made)).first;
-    }
-    found->second.run(source, result);
+    if (prepared_.size() >= most_prepared) prepared_.clear();
+    const std::int64_t numbers = elements * call.size / bytes_of(kind->first);
+    Collective made = collectives_.allreduce({.elements = numbers, .type = kind->first, .op = kind->second});
+    prepared_.emplace(key, std::move(made)).first->second.run(source, result);
     return;
   }
   call.compare(elements);

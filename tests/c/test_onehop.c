@@ -262,7 +262,7 @@ static void errors(onehop_group* group) {
   BAD(onehop_broadcast(group, array, 1, ONEHOP_INT32, size), ONEHOP_BAD_INPUT, "root");
   BAD(onehop_reduce(group, array, array, 1, ONEHOP_INT32, ONEHOP_SUM, -1), ONEHOP_BAD_INPUT, "root");
   BAD(onehop_gather(group, array, 1, array, NULL, ONEHOP_INT32, size), ONEHOP_BAD_INPUT, "root");
-  BAD(onehop_allgather(group, array, array, 0, lengths, ONEHOP_INT32), ONEHOP_BAD_INPUT, "lengths");
+  BAD(onehop_allgather(group, array, array, 0, lengths, ONEHOP_INT32), ONEHOP_BAD_INPUT, "length");
   BAD(onehop_exscan(group, array, array, 1, ONEHOP_INT32, ONEHOP_MIN), ONEHOP_BAD_INPUT, "neutral");
   BAD(onehop_group_from_mpi_handle(NULL, &nothing), ONEHOP_BAD_INPUT, "null pointer");
   if (size > 1) {

@@ -93,7 +93,8 @@ class ArrayCollectives {
   void check_root(const Call& call, int root) const;
 
   Collectives collectives_;
-  std::map<std::tuple<std::int64_t, NumberType, ArrayOp>, Collective> prepared_;
+  // By bytes.
+  std::map<std::tuple<std::size_t, NumberType, ArrayOp>, Collective> prepared_;
 };
 
 }  // namespace onehop::collectives
