@@ -27,6 +27,7 @@ from onehop.lattice import (
     write_vectors,
 )
 from onehop.lattice.files import read_note
+from ranks import Ranks
 from threads import run_threads
 
 KIB = 1 << 10
@@ -167,6 +168,21 @@ def test_sparse_files_of_results_take_no_memory(
         read_eigenvectors(str(low), operator)
     assert main(["lattice", "analyse", str(stored)]) == 1
     assert capsys.readouterr().err.startswith(f"error: not enough memory for the measurements in {stored}")
+
+
+def test_ranks_that_read_files_of_their_own_count_together(
+    gauge: Gauge, ranks: Ranks, tmp_path: Path
+) -> None:
+    """One file fits into the memory, two at the same time do not."""
+    files = [str(tmp_path / f"{number}.lime") for number in (1, 2)]
+    for file in files:
+        write_gauge(file, gauge)
+    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(7 * LINKS)
+    assert main(["lattice", "check", files[0]]) == 0
+    for words in (("check", *files), ("measure", *files, "--json", "-")):
+        done = ranks.onehop("lattice", *words, "-n", 2)
+        assert done.returncode == 1
+        assert "error: not enough memory for reading 2 files at the same time: rank" in done.stderr
 
 
 def test_the_order_of_sites_takes_memory_too(

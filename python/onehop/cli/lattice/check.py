@@ -14,6 +14,7 @@ from onehop.cli.screen import Table
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.lattice import read_gauge
+from onehop.lattice.files.read import require_memory_side_by_side
 from onehop.launch import ensure_ranks
 from onehop.options import argument, option
 from onehop.text import counted
@@ -96,6 +97,7 @@ def check(options: Check) -> int:
         options.ranks, default=max(1, min(len(os.sched_getaffinity(0)), len(names) // _FILES_OF_A_RANK))
     )
     group = Group.world()
+    require_memory_side_by_side(group, names[group.rank :: group.size], 1, options.extent)
     mine = []
     with progress("files", total=len(names)) as advance:
         for path in names[group.rank :: group.size]:

@@ -13,6 +13,7 @@ from onehop.cli.lattice.measured import FlowOptions, Measure, QuarkOptions, meas
 from onehop.cli.screen import Table
 from onehop.error import BadInput, Error
 from onehop.group import Group, together
+from onehop.lattice.files.read import require_memory_side_by_side
 from onehop.lattice.measurements import (
     Measurements,
     check_ensemble,
@@ -96,6 +97,7 @@ def measure_ensemble(options: Measure) -> None:
     world = Group.world()
     kept, left, files = _begin(options, world)
     each = ranks_of_one(world.size, max(len(left), 1), options.grid)
+    require_memory_side_by_side(world, [one["file"] for one in left[:1]], each, options.extent)
     at_once = world.size // each
     part = world.split(world.rank // each) if each < world.size else world
     assert part is not None

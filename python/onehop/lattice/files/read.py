@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.input_file import require_memory as require_memory_alone
@@ -127,6 +129,27 @@ def _refuse_links(path: str, worst: LinkDeviation, zero: str) -> NoReturn:
     )
 
 
+def _bytes_to_read(layout: Layout, grid: Sequence[int], ranks: int) -> float:
+    return Gauge.bytes_on_a_rank(layout.extents, list(grid), ranks) + layout.read_bytes(ranks)
+
+
+def require_memory_side_by_side(
+    group: Group, paths: Sequence[str], each: int, extents: tuple[int, ...] | None = None
+) -> None:
+    """Raise Error if the ranks, `each` of which read one file together, have too little memory together. Collective.
+
+    `read_gauge` in a part of the group does not count the other parts. Files that cannot be read are left out.
+    """
+    needed = 0.0
+    for path in paths if each < group.size else ():
+        with contextlib.suppress(BadInput):
+            layout = read_header(path, extents)
+            grid = Geometry.best_grid(layout.extents, each)
+            needed = max(needed, _bytes_to_read(layout, grid, each))
+    what = f"reading {group.size // each} files at the same time"
+    _core.require_memory(group, int(min(needed, 2.0**62)), what, "take fewer ranks, or more machines")
+
+
 def read_gauge(
     path: str,
     group: Group | None = None,
@@ -182,7 +205,7 @@ def read_gauge(
     try:
         if grid is None:
             grid = Geometry.best_grid(layout.extents, group.size, width)
-        needed = Gauge.bytes_on_a_rank(layout.extents, list(grid), group.size) + layout.read_bytes(group.size)
+        needed = _bytes_to_read(layout, grid, group.size)
         require_memory(group, layout.extents, needed, f"reading {path}, a gauge field")
         gauge = Gauge(group, layout.extents, grid)
     except BadInput as error:  # invalid extents, or a grid that does not fit them
