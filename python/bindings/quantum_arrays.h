@@ -44,9 +44,11 @@ nb::ndarray<nb::numpy, T, nb::ndim<2>> as_rows(std::vector<T> values, std::size_
 }
 
 // Options of a state; `staging` 0: the default.
-[[nodiscard]] inline onehop::quantum::StateOptions state_options(int threads, std::int64_t staging) {
+[[nodiscard]] inline onehop::quantum::StateOptions state_options(int threads, std::int64_t staging,
+                                                                 std::string device) {
   onehop::quantum::StateOptions options;
   options.threads = threads;
+  options.device = std::move(device);
   if (staging > 0) options.staging = staging;
   return options;
 }

@@ -17,10 +17,10 @@ namespace {
 using Bindings = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 void make(Compiled* self, const Circuit& circuit, const Group& group, const std::string& precision, int threads,
-          std::int64_t staging, double search_seconds, int reproducible) {
+          std::int64_t staging, double search_seconds, int reproducible, std::string device) {
   CompileOptions options;
   options.precision = precision_from(precision);
-  options.state = state_options(threads, staging);
+  options.state = state_options(threads, staging, std::move(device));
   options.search_seconds = search_seconds;
   options.reproducible = reproducible;
   const nb::gil_scoped_release released;
@@ -51,7 +51,7 @@ void bind_quantum_compiled(nb::module_& module) {
       .def_ro("backward_multiply_adds", &Gradients::backward_multiply_adds);
   nb::class_<Compiled>(module, "Compiled")
       .def("__init__", &make, "circuit"_a, "group"_a, nb::kw_only(), "precision"_a = "double", "threads"_a = 0,
-           "staging"_a = 0, "search_seconds"_a = 1.0, "reproducible"_a = 0)
+           "staging"_a = 0, "search_seconds"_a = 1.0, "reproducible"_a = 0, "device"_a = "cpu")
       .def_prop_ro("parameters", tuple_of(&Compiled::parameters))
       .def_prop_ro("ranks", &Compiled::ranks)
       .def_prop_ro("placement", &Compiled::placement, nb::rv_policy::reference_internal)

@@ -101,6 +101,7 @@ void bind_options(nb::module_& module) {
       .def_prop_rw("state_folder", unread,
                    [](ProgramOptions& o, std::string folder) { o.state.folder = std::move(folder); })
       .def_prop_rw("state_memory", unread, [](ProgramOptions& o, std::int64_t memory) { o.state.memory = memory; })
+      .def_prop_rw("device", unread, [](ProgramOptions& o, std::string device) { o.state.device = std::move(device); })
       .def_rw("search_seconds", &ProgramOptions::search_seconds)
       .def_rw("profile", &ProgramOptions::profile)
       .def_rw("mixed", &ProgramOptions::mixed)

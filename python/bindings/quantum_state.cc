@@ -68,18 +68,19 @@ void bind_state(nb::module_& module) {
       .def(
           "__init__",
           [](State* self, const Group& group, int qubits, const std::string& precision, int threads,
-             std::int64_t staging) {
+             std::int64_t staging, std::string device) {
             const Precision which = precision_from(precision);
             const nb::gil_scoped_release released;
-            new (self) State(group, qubits, which, state_options(threads, staging));
+            new (self) State(group, qubits, which, state_options(threads, staging, std::move(device)));
           },
-          "group"_a, "qubits"_a, "precision"_a, "threads"_a, "staging"_a)
+          "group"_a, "qubits"_a, "precision"_a, "threads"_a, "staging"_a, "device"_a)
       .def_prop_ro("group", &State::group, nb::rv_policy::copy)
       .def_prop_ro("qubits", &State::qubits)
       .def_prop_ro("local_bits", &State::local_bits)
       .def_prop_ro("ranks", [](const State& s) { return s.group().size(); })
       .def_prop_ro("rank", [](const State& s) { return s.group().rank(); })
       .def_prop_ro("precision", [](const State& s) { return std::string(to_string(s.precision())); })
+      .def_prop_ro("device", &State::device)
       .def_prop_ro("bits", tuple_of(&State::bits))
       .def_prop_ro("flips", &State::flips)
       .def_prop_ro("exchanges", [](const State& s) { return s.counters().exchanges; })

@@ -257,6 +257,14 @@ void DeviceAmplitudes::copy_from(const DeviceAmplitudes& other) {
   device_->synchronize(stream_);
 }
 
+void DeviceAmplitudes::swap(std::byte* mine, std::byte* other, std::size_t bytes) {
+  const device::SwapArguments arguments{reinterpret_cast<std::uint64_t*>(mine), reinterpret_cast<std::uint64_t*>(other),
+                                        bytes / sizeof(std::uint64_t)};
+  const auto groups =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(arguments.count / most_threads, 1, most_groups));
+  device_->launch(stream_, "onehop_swap_arrays", {groups, most_threads}, arguments);
+}
+
 void DeviceAmplitudes::set_product(std::span<const Number> table, std::span<const Number> higher) {
   DeviceBytes bytes;
   const std::size_t table_at = bytes.add(table);

@@ -37,6 +37,11 @@ class DeviceAmplitudes {
   void read(std::uint64_t first, std::span<std::byte> to) const;
   void write(std::uint64_t first, std::span<const std::byte> from);
   void copy_from(const DeviceAmplitudes& other);
+  // The memory of the amplitudes. `swap` exchanges a part of it with other memory in reach; `wait` returns after all
+  // work on them is done.
+  [[nodiscard]] const device::Memory& memory() const noexcept { return memory_; }
+  void swap(std::byte* mine, std::byte* other, std::size_t bytes);
+  void wait() const { device_->synchronize(stream_); }
   // Amplitude i becomes table[the lowest bits of i] times, for each higher bit, one of its two factors.
   void set_product(std::span<const std::complex<double>> table, std::span<const std::complex<double>> higher);
 

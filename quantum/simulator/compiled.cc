@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "quantum/circuit/final_measurements.h"
+#include "quantum/device/device_amplitudes.h"
 #include "quantum/simulator/compiled_impl.h"
 #include "quantum/simulator/walk.h"
 #include "quantum/state/pauli_masks.h"
@@ -59,6 +60,9 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
   how.search_seconds = options.search_seconds;
   int parts = part.size();
+  if (options.reproducible != 0 && options.state.device != "cpu") {
+    throw BadInput("reproducible: expected a state on the device 'cpu', found '" + options.state.device + "'");
+  }
   if (options.reproducible != 0) {
     check_reproducible(options.reproducible, group.size());
     parts = usable_ranks(body, options.reproducible);
@@ -134,23 +138,35 @@ void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage, std::
     program.operations.push_back(std::move(*local));
   }
   program.flips = flips;
-  program.compile(options.precision, part_bits, false, state->engine().threads);
+  program.compile(*state, part_bits, false);
 }
 
-void Compiled::Impl::StageProgram::compile(Precision precision, int bits, bool two, int threads) {
+void Compiled::Impl::StageProgram::compile(const State& state, int bits, bool two) {
   using Program = EngineProgram<double>;
   varies = std::ranges::any_of(operations, [](const LocalOperation& operation) { return operation.varies; });
-  if (bits > (two ? Program::max_bits_of_two : Program::max_bits)) return;
-  with_type(precision, [&]<typename T>() {
+  if (bits > (two ? Program::max_bits_of_two : Program::max_bits) || state.on_device() != nullptr) return;
+  const int threads = state.engine().threads;
+  with_type(state.precision(), [&]<typename T>() {
     using States = typename EngineProgram<T>::States;
     compiled =
         std::make_unique<EngineProgram<T>>(bits, std::move(operations), two ? States::two : States::one, threads);
   });
 }
 
+void Compiled::Impl::StageProgram::set_angles(std::span<const double> angles) {
+  for (LocalOperation& operation : operations) {
+    if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
+  }
+}
+
 EngineCounters Compiled::Impl::StageProgram::run(const Impl& impl, std::size_t part, std::span<const double> angles,
                                                  const State& ket, const State* bra, std::span<double> by_angle) {
   const int threads = ket.engine().threads;
+  if (ket.on_device() != nullptr) {
+    set_angles(angles);
+    if (bra == nullptr) return ket.on_device()->apply(operations);
+    return ket.on_device()->apply_to_both(*bra->on_device(), operations, by_angle);
+  }
   return with_type(impl.options.precision, [&]<typename T>() {
     const auto amplitudes = [part](const State& state) {
       return state.local<T>().subspan(part << state.part_bits(), std::size_t{1} << state.part_bits());
@@ -162,9 +178,7 @@ EngineCounters Compiled::Impl::StageProgram::run(const Impl& impl, std::size_t p
       return (*program)->run(states, threads);
     }
     if (operations.empty()) return EngineCounters{};
-    for (LocalOperation& operation : operations) {
-      if (operation.varies) set_angle(operation, angles[static_cast<std::size_t>(operation.source)]);
-    }
+    set_angles(angles);
     if (bra == nullptr) return apply<T>(states.ket, operations, ket.engine());
     return apply_to_both<T>(states.ket, states.bra, operations, by_angle, ket.engine());
   });

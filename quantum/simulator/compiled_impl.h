@@ -38,7 +38,9 @@ struct Compiled::Impl {
     bool fresh = true;  // whether it was compiled with the present angles
 
     // Compiles the operations for one or two states of `bits` bits, unless these are large.
-    void compile(Precision precision, int bits, bool two, int threads);
+    void compile(const State& state, int bits, bool two);
+    // Gives the operations that vary these angles.
+    void set_angles(std::span<const double> angles);
     // Runs on a part of one state, or of two.
     EngineCounters run(const Impl& impl, std::size_t part, std::span<const double> angles, const State& ket,
                        const State* bra = nullptr, std::span<double> by_angle = {});

@@ -118,7 +118,8 @@ void Executor::flush() {
 // passes.
 bool Executor::run_compiled(std::size_t end) {
   if (compiled_ == nullptr || profile_ != nullptr || trace::is_on() ||
-      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision()) || state_.is_stored()) {
+      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision()) || state_.is_stored() ||
+      state_.on_device() != nullptr) {
     return false;
   }
   const std::uint64_t flips = state_.flips();

@@ -86,7 +86,7 @@ void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std:
   // Nothing comes before the first stage, so that gates before the first one that varies need not be undone.
   if (stage == 0) program.operations.resize(needed);
   program.flips = flips;
-  program.compile(options.precision, part_bits, true, state->engine().threads);
+  program.compile(*state, part_bits, true);
 }
 
 void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_angle) {

@@ -52,7 +52,7 @@ std::vector<Circuit> stored_circuits(const Circuit& circuit, bool divide, int la
 // The largest state that fits into the memory of all machines of a group. Collective.
 static int largest_state(const Group& group, const SimulationOptions& options) {
   const auto here = static_cast<int>(group.local_ranks().size());
-  const int mine = largest_state(group.size(), options.precision, here);
+  const int mine = largest_state(group.size(), options.precision, here, options.state.device);
   int all = mine;
   for (const auto& theirs : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
     int number = 0;
@@ -206,6 +206,7 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   if (!histories) return walk_parts(parts, program.circuit.qubits, group, options, Walk::Style::program);
   ProgramOptions own = options;
   own.observables = ObservableParts(options.observables, parts, program.circuit.qubits).of(0);
+  own.state.device = device_of_rank(group, options.state.device);
   SimulationResult result = run_histories(parts[0].split, group, own);
   for (StateFactor& factor : result.factors) factor.qubits = parts[0].qubits;
   result.qubits = program.circuit.qubits;

@@ -28,9 +28,13 @@ struct Division {
 };
 
 // The bytes that every rank may use for states: the smallest of all ranks.
-std::int64_t memory_of(const Group& group, std::int64_t asked) {
-  std::int64_t mine = asked;
-  if (mine <= 0) mine = available_memory() / 2 / static_cast<std::int64_t>(group.local_ranks().size());
+std::int64_t memory_of(const Group& group, const ProgramOptions& options) {
+  std::int64_t mine = options.memory;
+  if (mine <= 0) {
+    mine = memory_need(1, 1, options.precision, 1, options.state).available / 2;
+    const bool of_card = options.state.device.starts_with("cuda") || options.state.device.starts_with("hip");
+    if (!of_card) mine /= static_cast<std::int64_t>(group.local_ranks().size());
+  }
   for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
     std::int64_t theirs = 0;
     std::memcpy(&theirs, bytes.data(), sizeof(theirs));
@@ -41,7 +45,7 @@ std::int64_t memory_of(const Group& group, std::int64_t asked) {
 
 Division divide(const Program& program, const Group& group, const ProgramOptions& options, int threads) {
   Division division;
-  const std::int64_t memory = memory_of(group, options.memory);
+  const std::int64_t memory = memory_of(group, options);
   const int most = usable_ranks(widest(program, false), group.size());
   const auto bytes_of = [&](int ranks) {
     return memory_need(program.circuit.qubits, ranks, options.precision, 1, options.state).per_rank;
@@ -49,7 +53,7 @@ Division divide(const Program& program, const Group& group, const ProgramOptions
   while (division.ranks < most && bytes_of(division.ranks) > memory / wanted_states) division.ranks *= 2;
   const std::int64_t affordable =
       std::max<std::int64_t>(1, memory / std::max<std::int64_t>(1, bytes_of(division.ranks)));
-  if (division.ranks == 1 && affordable >= wanted_states * threads &&
+  if (division.ranks == 1 && affordable >= wanted_states * threads && options.state.device == "cpu" &&
       std::max(options.trajectories, options.shots) > 1) {
     division.threads = threads;
   }

@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/observable.h"
+#include "quantum/device/device_amplitudes.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
 
@@ -86,6 +87,10 @@ class Application {
     const std::size_t size = std::size_t{1} << bits;
     std::map<std::uint64_t, std::vector<String>> by_shift;  // XOR of the numbers of both parts
     for (const String& one : strings) by_shift[one.x >> bits].push_back(one);
+    if (state_.on_device() != nullptr) {
+      const auto [paulis, factors] = of_chunk(strings, 0, bits);
+      return state_.on_device()->add_paulis(paulis, factors, *result_.on_device());
+    }
     for (const auto& [shift, some] : by_shift) {
       for (std::uint64_t part = 0; part << bits < state_.local<T>().size(); ++part) {
         add<T>(some, state_.local<T>().subspan((part ^ shift) * size, size),
@@ -98,6 +103,13 @@ class Application {
   template <typename T>
   void add(const std::vector<String>& strings, std::span<const std::complex<T>> from, std::span<std::complex<T>> to,
            std::uint64_t chunk, int bits) {
+    const auto [paulis, factors] = of_chunk(strings, chunk, bits);
+    add_paulis<T>(from, paulis, factors, to, state_.engine());
+  }
+
+  // The strings inside a chunk, with the factors that their parts outside have there.
+  [[nodiscard]] std::pair<std::vector<LocalPauli>, std::vector<Number>> of_chunk(const std::vector<String>& strings,
+                                                                                 std::uint64_t chunk, int bits) const {
     static constexpr std::array<Number, 4> powers{Number(1), Number(0, -1), Number(-1), Number(0, 1)};
     const std::uint64_t inside = (std::uint64_t{1} << bits) - 1;
     const std::uint64_t row =
@@ -110,7 +122,7 @@ class Application {
       paulis.push_back({one.x & inside, one.z & inside});
       factors.push_back(sign * power * one.factor);
     }
-    add_paulis<T>(from, paulis, factors, to, state_.engine());
+    return {std::move(paulis), std::move(factors)};
   }
 
   // The strings that need the amplitudes of another rank, which pass through a bounded buffer.
@@ -123,7 +135,14 @@ class Application {
     for (const String& one : strings) by_shift[(one.x & local_mask) >> chunk_bits].push_back(one);
     stream_partner<T>(state_, partner, chunk_bits, by_shift,
                       [&](const std::vector<String>& some, std::span<const std::complex<T>> got, std::uint64_t c) {
-                        add<T>(some, got, result_.local<T>().subspan(c * chunk, chunk), c, chunk_bits);
+                        DeviceAmplitudes* const device = result_.on_device();
+                        if (device == nullptr) {
+                          return add<T>(some, got, result_.local<T>().subspan(c * chunk, chunk), c, chunk_bits);
+                        }
+                        std::vector<std::complex<T>> sum(chunk);
+                        device->read(c * chunk, std::as_writable_bytes(std::span(sum)));
+                        add<T>(some, got, sum, c, chunk_bits);
+                        device->write(c * chunk, std::as_bytes(std::span(sum)));
                       });
   }
 
@@ -136,8 +155,8 @@ class Application {
 
 void add_applied(const State& state, const PauliSum& sum, double scale, State& result) {
   const bool alike = state.qubits() == result.qubits() && state.precision() == result.precision() &&
-                     state.local_bits() == result.local_bits() && state.part_bits() == result.part_bits() &&
-                     state.flips() == result.flips() &&
+                     state.device() == result.device() && state.local_bits() == result.local_bits() &&
+                     state.part_bits() == result.part_bits() && state.flips() == result.flips() &&
                      std::equal(state.bits().begin(), state.bits().end(), result.bits().begin());
   if (!alike) {
     throw BadInput("expected a result with the qubits, precision, ranks and layout of the state, found others");
@@ -152,7 +171,14 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
   add_applied(state, sum, 1, result);
   // State::inner_product would move the amplitudes if bits are flipped.
   std::vector<double> products;  // of each part
+  if (state.on_device() != nullptr) {
+    const LocalPauli identity;
+    Number value;
+    state.on_device()->pauli_products(*result.on_device(), {&identity, 1}, {&value, 1});
+    products = {value.real(), value.imag()};
+  }
   with_type(state.precision(), [&]<typename T>() {
+    if (!products.empty()) return;
     const std::size_t size = std::size_t{1} << state.part_bits();
     for (std::size_t begin = 0; begin < state.local<T>().size(); begin += size) {
       const Number value = inner_product<T>(state.local<T>().subspan(begin, size),
@@ -172,6 +198,7 @@ std::vector<double> variances(const State& state, std::span<const PauliSum> sums
   if (sums.empty()) return result;
   StateOptions options;
   options.threads = state.engine().threads;
+  options.device = state.device();
   State applied(state.group(), state.qubits(), state.precision(), options);
   for (const PauliSum& sum : sums) {
     const double mean = apply_sum(state, sum, applied).real();

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "onehop/error.h"
+#include "quantum/device/device_amplitudes.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
 #include "src/base/text.h"
@@ -139,14 +140,17 @@ class Evaluation {
 
   void evaluate_local(const std::vector<std::size_t>& which) {
     if (which.empty()) return;
-    if (state_.windows() > 1) return evaluate_windows(which);
+    const DeviceAmplitudes* const device = state_.on_device();
+    if (device == nullptr && state_.windows() > 1) return evaluate_windows(which);
     const std::uint64_t inside = (std::uint64_t{1} << state_.local_bits()) - 1;
     std::vector<LocalPauli> paulis;
     for (const std::size_t i : which) {
       paulis.push_back({on_bits(strings_[i].x), on_bits(strings_[i].z) & inside});
     }
     std::vector<Sum> products(which.size());
+    if (device != nullptr) device->pauli_products(*device, paulis, products);
     with_type(state_.precision(), [&]<typename T>() {
+      if (device != nullptr) return;
       std::vector<std::complex<T>> memory;
       const auto all = state_.piece<T>(0, std::size_t{1} << state_.local_bits(), memory);
       pauli_products<T>(all, all, paulis, products, state_.engine());

@@ -10,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "quantum/circuit/random.h"
+#include "quantum/device/device_amplitudes.h"
 #include "quantum/state/precision.h"
 #include "quantum/state/sorted_order.h"
 #include "quantum/state/state_impl.h"
@@ -112,6 +113,24 @@ class Places {
     }
   }
 
+  // As `add_probabilities` for all prefixes of amplitudes on a device, all at once.
+  void on_device(std::span<const std::uint64_t> prefixes, std::span<double> out) const {
+    std::vector<std::uint64_t> places;
+    std::vector<std::size_t> at;
+    for (std::size_t p = 0; p < prefixes.size(); ++p) {
+      const std::uint64_t place = scatter(prefixes[p], decided_);
+      if (((place ^ held_) & rank_decided_) != 0) continue;
+      for (std::size_t v = 0; v < offsets_.size(); ++v) {
+        if (((offsets_[v] ^ held_) & rank_further_) != 0) continue;
+        places.push_back((place | offsets_[v]) & ~rank_bits_);
+        at.push_back(p * offsets_.size() + v);
+      }
+    }
+    std::vector<double> found(places.size());
+    state_->on_device()->weights(places, ~free_ & ~rank_bits_, found);
+    for (std::size_t i = 0; i < at.size(); ++i) out[at[i]] = found[i];
+  }
+
   // Adds to out[v] the probability, in a window, that the decided qubits have the value `prefix` and the further ones
   // the value v.
   template <typename Amplitudes>
@@ -208,7 +227,9 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
   const std::size_t values = std::size_t{1} << count;
   const Places places(state, deciding, count);
   std::vector<double> weights(prefixes.size() * values);
+  if (state.on_device() != nullptr) places.on_device(prefixes, weights);
   with_type(state.precision(), [&]<typename T>() {
+    if (state.on_device() != nullptr) return;
     places.for_windows<T>(prefixes, [&](auto amplitudes, std::uint64_t first, std::span<const std::size_t> some) {
       base::parallel_for(threads, some.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
         for (const std::size_t p : some.subspan(begin, end - begin)) {

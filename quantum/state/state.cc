@@ -90,17 +90,26 @@ State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precisio
     throw BadInput("expected 1 rank for a state in a folder, found " + std::to_string(group.size()) +
                    "; its threads share the work");
   }
-  ranks_per_host = on_disk ? 1 : check_memory(group, qubits, precision, options);
+  device = options.device;
+  const bool on_card = device != "cpu";
+  if (on_card && (on_disk || is_encoded())) {
+    throw BadInput("expected a state in memory in precision double or single for the device '" + device + "', found " +
+                   (on_disk ? "one in a folder" : "precision " + std::string(to_string(precision))));
+  }
+  if (on_card) on_device = make_on_device(group, qubits, precision, options);
+  ranks_per_host = on_disk   ? 1
+                   : on_card ? quantum::ranks_per_host(group)
+                             : check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = base::thread_count(options.threads, group);
   if (on_disk) {
     stored = std::make_unique<StoredAmplitudes>(precision, local_bits, options);
-  } else {
+  } else if (!on_card) {
     memory = group.allocate(bytes_of_amplitudes(precision, local_bits));
   }
   if (is_encoded()) encoded = EncodedAmplitudes(codec_of(precision), local_bits, memory.bytes());
   // Not every system has huge pages for shared memory, so a failure is ignored.
-  if (!on_disk) madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
+  if (!on_disk && !on_card) madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
   bits.resize(static_cast<std::size_t>(qubits));
   std::iota(bits.begin(), bits.end(), 0);
 }
@@ -184,6 +193,8 @@ State::State(const Group& group, int qubits, Precision precision, const StateOpt
     std::vector<std::complex<float>> block(std::size_t{1} << EncodedAmplitudes::block_bits);
     if (group.rank() == 0) block[0] = static_cast<float>(1 / EncodedAmplitudes::first_scale);
     impl_->encoded.finish_pass(impl_->encoded.encode(0, block));
+  } else if (impl_->on_device) {
+    set_basis_state(0);
   } else if (group.rank() == 0) {
     impl_->visit([](auto amplitudes) { amplitudes[0] = 1; });
   }
@@ -206,7 +217,7 @@ void State::set_ranks_per_host(int ranks) noexcept { impl_->ranks_per_host = ran
 template <typename T>
 std::span<std::complex<T>> State::local() const {
   require_plain(impl_->precision, "the amplitudes of a rank");
-  if (impl_->stored) impl_->visit([](auto) {});  // throws
+  if (impl_->stored || impl_->on_device) impl_->visit([](auto) {});  // throws
   if (sizeof(std::complex<T>) != static_cast<std::size_t>(bytes_per_amplitude(impl_->precision))) {
     throw BadInput(std::string("expected a request for amplitudes in ") +
                    (impl_->precision == Precision::single_precision ? "single" : "double") +
@@ -227,6 +238,8 @@ template std::span<const std::complex<float>> State::piece(std::uint64_t, std::s
 template std::span<const std::complex<double>> State::piece(std::uint64_t, std::size_t,
                                                             std::vector<std::complex<double>>&) const;
 bool State::is_stored() const noexcept { return impl_->stored != nullptr; }
+const std::string& State::device() const noexcept { return impl_->device; }
+DeviceAmplitudes* State::on_device() const noexcept { return impl_->on_device.get(); }
 DiskCounters State::disk() const { return impl_->stored ? impl_->stored->counters() : DiskCounters(); }
 int State::window_bits() const noexcept { return impl_->window_bits(); }
 
@@ -255,6 +268,7 @@ void State::set_layout(std::vector<int> bits, std::uint64_t flips) {
 int State::part_bits() const noexcept { return impl_->part_bits; }
 
 void State::set_part_bits(int bits) {
+  if (bits == impl_->part_bits) return;
   if (impl_->in_pieces()) throw BadInput("set_part_bits: expected a state in memory in precision double or single");
   if (bits < 1 || bits > impl_->local_bits) {
     throw BadInput("set_part_bits: expected 1 to " + std::to_string(impl_->local_bits) + " bits, found " +
@@ -303,6 +317,14 @@ void State::Impl::set_product_part(std::span<const std::array<std::complex<doubl
     };
     for (std::size_t i = 0; i < size; ++i) table.push_back(times(table[i], one));
     for (std::size_t i = 0; i < size; ++i) table[i] = times(table[i], zero);
+  }
+  if (on_device) {
+    std::vector<std::complex<double>> higher;
+    for (int bit = low; bit < part_bits; ++bit) {
+      const auto& both = local[static_cast<std::size_t>(bit)];
+      higher.insert(higher.end(), both.begin(), both.end());
+    }
+    return on_device->set_product(table, higher);
   }
   const auto fill = [&]<typename T>(std::span<std::complex<T>> all, std::uint64_t first) {
     const auto amplitudes = part_bits < local_bits ? all.subspan(part << part_bits, std::size_t{1} << part_bits) : all;
@@ -389,6 +411,8 @@ void State::copy_from(const State& other) {
   if (impl_->is_encoded() && !impl_->stored && !other.impl_->stored) {
     return impl_->encoded.copy_from(other.impl_->encoded);
   }
+  if (impl_->on_device && impl_->device == other.impl_->device)
+    return impl_->on_device->copy_from(*other.impl_->on_device);
   impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
     const auto from = other.local<T>();
     base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
@@ -402,6 +426,7 @@ EngineCounters State::apply(std::span<const LocalOperation> operations, std::vec
   if (operations.empty()) return {};
   EngineOptions options = impl_->engine;
   options.records = records;
+  if (impl_->on_device) return impl_->on_device->apply(operations, records);
   if (impl_->stored) return impl_->stored->apply(operations, options, impl_->encoded);
   if (impl_->is_encoded()) return apply_encoded(impl_->encoded, operations, options);
   return impl_->visit(
@@ -409,6 +434,8 @@ EngineCounters State::apply(std::span<const LocalOperation> operations, std::vec
 }
 
 void State::fill_zero() {
+  const std::complex<double> zero;
+  if (impl_->on_device) return impl_->on_device->set_product(std::span(&zero, 1), {});
   const auto fill = [&]<typename T>(std::span<std::complex<T>> local, std::uint64_t) {
     base::parallel_for(impl_->engine.threads, local.size(), std::uint64_t{1} << 16,
                        [&](std::uint64_t begin, std::uint64_t end) {
@@ -430,6 +457,12 @@ double State::probability_of_one(int qubit) const { return probabilities(std::sp
 void State::collapse(int qubit, int value, double probability) {
   const int bit = impl_->bit_of(qubit);
   const double factor = 1 / std::sqrt(probability);
+  if (impl_->on_device && bit < impl_->local_bits) {
+    LocalOperation project{.kind = LocalKind::diagonal, .bits = {bit}, .values = {0, 0}};
+    project.values[static_cast<std::size_t>(value)] = factor;
+    apply(std::span(&project, 1));
+    return;
+  }
   if (bit < impl_->local_bits) {
     const int inside = impl_->window_bits();
     const auto project = [&]<typename T>(std::span<std::complex<T>> local, std::uint64_t first) {

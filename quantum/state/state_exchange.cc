@@ -61,8 +61,7 @@ std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, st
 
 }  // namespace
 
-void State::Impl::permute_inside(State& state, std::vector<int> permutation) {
-  for (int& bit : bits) bit = permutation[static_cast<std::size_t>(bit)];
+std::vector<LocalOperation> swaps_of(std::vector<int> permutation) {
   std::vector<LocalOperation> swaps;
   for (std::size_t bit = 0; bit < permutation.size(); ++bit) {
     // What is on this bit goes to its place, and what is there comes here.
@@ -72,7 +71,12 @@ void State::Impl::permute_inside(State& state, std::vector<int> permutation) {
       std::swap(permutation[bit], permutation[static_cast<std::size_t>(to)]);
     }
   }
-  state.apply(swaps);
+  return swaps;
+}
+
+void State::Impl::permute_inside(State& state, const std::vector<int>& permutation) {
+  for (int& bit : bits) bit = permutation[static_cast<std::size_t>(bit)];
+  state.apply(swaps_of(permutation));
 }
 
 void State::Impl::share_scale() {
@@ -101,7 +105,7 @@ void State::Impl::share_scale() {
 
 void State::permute(const std::vector<int>& permutation) {
   if (!moves(permutation, 0, permutation.size())) return;
-  if (impl_->in_pieces()) {
+  if (impl_->is_encoded() || impl_->stored) {
     const auto local = static_cast<std::size_t>(impl_->local_bits);
     if (!moves(permutation, local, permutation.size())) return impl_->permute_inside(*this, permutation);
     constexpr auto low = static_cast<std::size_t>(EncodedAmplitudes::block_bits);
@@ -112,11 +116,14 @@ void State::permute(const std::vector<int>& permutation) {
     }
     impl_->share_scale();
   }
-  Plan& plan = impl_->plan_for(permutation);
-  const std::int64_t before = plan.counters().bytes_sent;
-  plan.run();
-  const std::int64_t sent = plan.counters().bytes_sent - before;
-  impl_->counters.bytes_sent += sent;
+  if (impl_->on_device) {
+    impl_->counters.bytes_sent += impl_->move_on_device(permutation);
+  } else {
+    Plan& plan = impl_->plan_for(permutation);
+    const std::int64_t before = plan.counters().bytes_sent;
+    plan.run();
+    impl_->counters.bytes_sent += plan.counters().bytes_sent - before;
+  }
   impl_->counters.bytes_between_hosts += impl_->bytes_between_hosts(permutation);
   bool crosses = false;
   std::uint64_t flips = 0;

@@ -14,6 +14,7 @@
 #include "onehop/error.h"
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
+#include "quantum/device/device_amplitudes.h"
 #include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/state/precision.h"
 #include "quantum/state/stored_amplitudes.h"
@@ -30,6 +31,17 @@ namespace onehop::quantum {
 // need the same communication. Collective.
 [[nodiscard]] int check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options);
 
+// What a device holds beside the amplitudes of a rank.
+inline constexpr std::int64_t device_work_bytes = std::int64_t{64} << 20;
+
+// Makes the amplitudes of each rank on a device. Throws Error on all ranks if one has no such device, or if its memory
+// does not suffice. Collective.
+[[nodiscard]] std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits, Precision precision,
+                                                               const StateOptions& options);
+
+// The swaps that bring local bit i to bit permutation[i].
+[[nodiscard]] std::vector<LocalOperation> swaps_of(std::vector<int> permutation);
+
 struct State::Impl {
   Impl(const Group& group, int qubits, Precision precision, const StateOptions& options);
 
@@ -44,6 +56,10 @@ struct State::Impl {
   SharedArray memory;
   EncodedAmplitudes encoded;  // in the memory, if the state is encoded; if it is in a file, too, only its scale
   std::unique_ptr<StoredAmplitudes> stored;
+  std::string device;
+  std::unique_ptr<DeviceAmplitudes> on_device;
+  std::vector<device::Memory> peers;  // the amplitudes of all ranks; empty: of no exchange yet, or out of reach
+  bool peers_asked = false;
   std::vector<int> bits;    // the bit of each qubit
   std::uint64_t flips = 0;  // a mask of rank bits and numbers of parts, see State::flips
   StateCounters counters;
@@ -60,16 +76,17 @@ struct State::Impl {
   decltype(auto) visit(Function&& function) const {
     require_plain(precision, "state");
     if (stored) throw BadInput("expected a state in memory, found one in a file, of which memory holds a part");
+    if (on_device) throw BadInput("expected a state in memory, found one on the device '" + device + "'");
     if (precision == Precision::single_precision) return function(amplitudes<float>());
     return function(amplitudes<double>());
   }
 
   [[nodiscard]] bool is_encoded() const { return quantum::is_encoded(precision); }
   // Whether the amplitudes are not all in memory as numbers.
-  [[nodiscard]] bool in_pieces() const { return is_encoded() || stored; }
+  [[nodiscard]] bool in_pieces() const { return is_encoded() || stored || on_device; }
   // As State::window_bits.
   [[nodiscard]] int window_bits() const {
-    return stored ? stored->window_bits() : is_encoded() ? std::min(local_bits, 18) : local_bits;
+    return stored ? stored->window_bits() : is_encoded() || on_device ? std::min(local_bits, 18) : local_bits;
   }
   // As State::piece.
   template <typename T>
@@ -83,6 +100,7 @@ struct State::Impl {
   // Reads amplitudes that are encoded, in a file, or both.
   template <typename T>
   void read_into(std::uint64_t first, std::span<std::complex<T>> to) const {
+    if (on_device) return on_device->read(first, std::as_writable_bytes(to));
     const auto numbers = stored ? stored->read(first, to.size()) : std::span<std::byte>();
     if constexpr (std::is_same_v<T, float>) {
       if (is_encoded() && stored) {
@@ -95,6 +113,10 @@ struct State::Impl {
   template <typename T>
   RoundingSums write_from(std::uint64_t first, std::span<std::complex<T>> from) {
     RoundingSums sums;
+    if (on_device) {
+      on_device->write(first, std::as_bytes(from));
+      return sums;
+    }
     if constexpr (std::is_same_v<T, float>) {
       if (is_encoded() && !stored) return encoded.write(first, from, engine.threads);
     }
@@ -140,7 +162,12 @@ struct State::Impl {
   // Gives encoded amplitudes of all ranks one scale, before they are exchanged. Collective.
   void share_scale();
   // Moves the qubits on local bits, where bit i becomes bit permutation[i], by swaps. For encoded states.
-  void permute_inside(State& state, std::vector<int> permutation);
+  void permute_inside(State& state, const std::vector<int>& permutation);
+  // Moves the amplitudes on devices so that bit i becomes bit permutation[i]. Returns the bytes that this rank sent.
+  [[nodiscard]] std::int64_t move_on_device(const std::vector<int>& permutation);
+  [[nodiscard]] std::int64_t exchange_blocks(const std::vector<int>& permutation, int block_bits);
+  [[nodiscard]] std::int64_t exchange_through_memory(const std::vector<int>& permutation, int block_bits);
+  [[nodiscard]] bool reach_peers();
 
   // The plan that moves bit i to bit permutation[i], from the cache if possible. Collective if it must be created.
   [[nodiscard]] Plan& plan_for(const std::vector<int>& permutation);

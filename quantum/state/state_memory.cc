@@ -50,7 +50,8 @@ std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int
 MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per_node, const StateOptions& options) {
   const int local_bits = qubits - std::countr_zero(std::bit_floor(static_cast<unsigned>(std::max(ranks, 1))));
   MemoryNeed need;
-  need.available = available_memory();
+  const bool on_device = options.device != "cpu";
+  need.available = on_device ? device::Device::named(options.device)->free_memory() : available_memory();
   if (local_bits < 0) return need;
   const std::int64_t partners = ranks - 1;
   if (local_bits > 56) {
@@ -58,7 +59,8 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
     return need;
   }
   need.per_rank =
-      bytes_of_amplitudes(precision, local_bits) + partners * staging_of(local_bits, ranks, precision, options.staging);
+      bytes_of_amplitudes(precision, local_bits) +
+      (on_device ? device_work_bytes : partners * staging_of(local_bits, ranks, precision, options.staging));
   const auto times = [&](std::int64_t count) {
     std::int64_t product = 0;
     return __builtin_mul_overflow(need.per_rank, count, &product) ? std::numeric_limits<std::int64_t>::max() : product;
@@ -68,10 +70,12 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
   return need;
 }
 
-int largest_state(int ranks, Precision precision, int ranks_per_node) {
-  const std::int64_t memory = detail::whole_memory();
+int largest_state(int ranks, Precision precision, int ranks_per_node, const std::string& device) {
+  const bool on_device = device != "cpu";
+  const std::int64_t memory = on_device ? device::Device::named(device)->memory() : detail::whole_memory();
+  const int here = on_device ? 1 : ranks_per_node;
   int qubits = 62;
-  while (qubits > 1 && memory_need(qubits, ranks, precision, ranks_per_node).here > memory) --qubits;
+  while (qubits > 1 && memory_need(qubits, ranks, precision, here, {.device = device}).here > memory) --qubits;
   return qubits;
 }
 

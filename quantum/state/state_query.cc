@@ -32,6 +32,10 @@ double State::pass_seconds() {
   double& mine = seconds[static_cast<std::size_t>(impl_->group.rank())];
   if (impl_->stored) {
     mine = 0;
+  } else if (impl_->on_device) {
+    const LocalOperation negate{.kind = LocalKind::diagonal, .values = {-1}};
+    mine = 1e300;
+    for (int round = 0; round < 4; ++round) mine = std::min(mine, impl_->on_device->apply({&negate, 1}).seconds);
   } else if (impl_->is_encoded()) {
     // The time of memory alone: signs of bytes are exchanged and exchanged back.
     mine = quantum::pass_seconds<float>({reinterpret_cast<std::complex<float>*>(impl_->memory.bytes().data()),
@@ -47,6 +51,11 @@ double State::pass_seconds() {
 
 double State::norm_squared() const {
   std::vector<double> norms;
+  if (impl_->on_device) {
+    norms.push_back(0);
+    impl_->on_device->probabilities({}, norms);
+    return sum_over_parts(impl_->group, norms, 1).front();
+  }
   if (impl_->in_pieces()) {
     norms.push_back(0);
     impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t) {
@@ -89,7 +98,7 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
     }
     if (!mine) continue;
     with_type(impl_->precision, [&]<typename T>() {
-      constexpr std::uint64_t block = std::uint64_t{1} << EncodedAmplitudes::block_bits;
+      const std::uint64_t block = impl_->on_device ? 1 : std::uint64_t{1} << EncodedAmplitudes::block_bits;
       std::vector<std::complex<T>> decoded;
       const auto around = impl_->in_pieces() ? impl_->piece<T>(place & ~(block - 1), block, decoded)
                                              : impl_->piece<T>(place, 1, decoded);
@@ -108,7 +117,10 @@ std::vector<Sum> State::gather() const {
     });
     return whole;
   }
-  const Gathered all = impl_->group.allgather(impl_->memory.bytes());
+  std::vector<std::byte> local(impl_->on_device ? impl_->on_device->amplitude_bytes() << impl_->local_bits : 0);
+  if (impl_->on_device) impl_->on_device->read(0, local);
+  const Gathered all =
+      impl_->group.allgather(impl_->on_device ? std::span<const std::byte>(local) : impl_->memory.bytes());
   const double scale = impl_->encoded.scale();
   const Gathered scales = impl_->group.allgather(std::as_bytes(std::span(&scale, 1)));
   std::vector<int> to(impl_->bits.size());  // the qubit of each bit
@@ -154,7 +166,7 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
   std::size_t held = 0;
   for (std::size_t i = 0; i < qubits.size(); ++i) {
     const int bit = impl_->bit_of(qubits[i]);
-    if (bit < impl_->window_bits()) {
+    if (bit < (impl_->on_device ? impl_->local_bits : impl_->window_bits())) {
       bits.push_back(bit);
       positions.push_back(i);
     } else if (bit < impl_->local_bits) {
@@ -165,8 +177,7 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
   }
   std::vector<double> local(std::size_t{1} << bits.size());
   std::vector<double> result(std::size_t{1} << qubits.size());
-  impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t first) {
-    quantum::probabilities<T>(amplitudes, bits, local, impl_->engine);
+  const auto add_at = [&](std::uint64_t first) {
     std::size_t base = held;
     for (const auto& [bit, position] : higher) base |= (first >> bit & 1U) << position;
     for (std::size_t i = 0; i < local.size(); ++i) {
@@ -174,7 +185,16 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
       for (std::size_t j = 0; j < positions.size(); ++j) index |= (i >> j & 1U) << positions[j];
       result[index] += local[i];
     }
-  });
+  };
+  if (impl_->on_device) {
+    impl_->on_device->probabilities(bits, local);
+    add_at(0);
+  } else {
+    impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> amplitudes, std::uint64_t first) {
+      quantum::probabilities<T>(amplitudes, bits, local, impl_->engine);
+      add_at(first);
+    });
+  }
   sum_over_ranks(impl_->group, result);
   return result;
 }
@@ -195,6 +215,12 @@ Sum State::inner_product(State& other) {
   }
   other.permute(permutation);
   Sum sum = 0;
+  if (impl_->on_device && impl_->device == other.impl_->device) {
+    const LocalPauli identity;
+    impl_->on_device->pauli_products(*other.impl_->on_device, {&identity, 1}, {&sum, 1});
+    sum_over_ranks(impl_->group, std::span(&sum, 1));
+    return sum;
+  }
   impl_->for_windows([&]<typename T>(std::span<const std::complex<T>> mine, std::uint64_t first) {
     std::vector<std::complex<T>> decoded;
     sum += quantum::inner_product<T>(mine, other.piece(first, mine.size(), decoded), impl_->engine);

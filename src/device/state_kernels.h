@@ -226,10 +226,10 @@ void set_product(Team& team, const ProductStateArguments& arguments) {
   });
 }
 
-// Exchanges the contents of two arrays of 16-byte words.
+// Exchanges the contents of two arrays of 8-byte words, one of which may be in the memory of another card.
 struct SwapArguments {
-  Wide* a = nullptr;
-  Wide* b = nullptr;
+  uint64_t* a = nullptr;
+  uint64_t* b = nullptr;
   uint64_t count = 0;
 };
 
@@ -238,11 +238,9 @@ void swap_arrays(Team& team, const SwapArguments& arguments) {
   const auto a = global(arguments.a);
   const auto b = global(arguments.b);
   for_each_index(team, arguments.count, [&](uint64_t i) {
-    for (uint32_t w = 0; w < 4; ++w) {
-      const uint32_t kept = a[i].word[w];
-      a[i].word[w] = b[i].word[w];
-      b[i].word[w] = kept;
-    }
+    const uint64_t kept = a[i];
+    a[i] = b[i];
+    b[i] = kept;
   });
 }
 

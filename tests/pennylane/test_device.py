@@ -386,3 +386,15 @@ def test_the_example(tmp_path: Path) -> None:
     assert -1e-9 < above < 1e-4
     assert 0.9 * int(most) < float(cut) <= int(most) == 10
     assert (tmp_path / "both.svg").stat().st_size > 5000
+
+
+def test_states_on_a_device() -> None:
+    x, y = np.array(0.4, requires_grad=True), np.array(0.7, requires_grad=True)
+    nodes = [
+        qml.QNode(_circuit, OnehopQubit(wires=3, device=name), diff_method="adjoint")
+        for name in ("processor", "cpu")
+    ]
+    values = [node(x, y) for node in nodes]
+    assert np.allclose(values[0], values[1])
+    jacobians = [qml.jacobian(lambda *at, node=node: np.stack(node(*at)))(x, y) for node in nodes]
+    assert np.allclose(jacobians[0], jacobians[1])

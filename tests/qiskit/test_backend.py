@@ -230,3 +230,13 @@ def test_a_circuit_without_qubits_has_no_counts(method: str) -> None:
 def test_unknown_options_are_named() -> None:
     with pytest.warns(UserWarning, match="no option noise"):
         OnehopBackend().run(bell(), shots=5, noise=1)
+
+
+def test_states_on_a_device() -> None:
+    runs = [
+        OnehopBackend(**more).run(bell(), shots=50, seed_simulator=1)
+        for more in ({}, {"device": "processor"})
+    ]
+    assert runs[0].result().get_counts() == runs[1].result().get_counts()
+    with pytest.raises(BadInput, match="found 'gpu'"):
+        OnehopBackend().run(bell(), device="gpu").result()

@@ -45,6 +45,9 @@ struct StateOptions {
   // of it at a time. For one rank.
   std::string folder = {};
   std::int64_t memory = 0;  // bytes of memory for these parts; 0: half of what is available
+  // Where the amplitudes are: "cpu", or in the memory of a card, "cuda" or "hip", of which the ranks of a host take one
+  // after the other, or "cuda:1" for a certain one. "processor" runs the kernels of cards on the processor, for tests.
+  std::string device = "cpu";
 };
 
 // The traffic of a state in a file.
@@ -62,14 +65,19 @@ struct MemoryNeed {
   std::int64_t available = 0;  // available to the ranks on this machine together
   [[nodiscard]] bool fits() const noexcept { return here <= available; }
 };
-// Computes the memory need of a state with `ranks_per_node` of its ranks on this machine. Not collective.
+// Computes the memory need of a state with `ranks_per_node` of its ranks on this machine; on a device, that of its
+// memory. Not collective.
 [[nodiscard]] MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per_node,
                                      const StateOptions& options = {});
 
 // The number of qubits of the largest state that fits into machines with `ranks_per_node` of its ranks, at most 62:
-// into their memory, or the limit of a control group. Unlike `memory_need` it does not depend on the memory that is
-// free now.
-[[nodiscard]] int largest_state(int ranks, Precision precision, int ranks_per_node);
+// into their memory, or the limit of a control group, or into a device as in StateOptions for each rank. Unlike
+// `memory_need` it does not depend on the memory that is free now.
+[[nodiscard]] int largest_state(int ranks, Precision precision, int ranks_per_node, const std::string& device = "cpu");
+
+// The device of this rank for one as in StateOptions, for example "cuda:1" for "cuda". Throws as Device::named. Not
+// collective.
+[[nodiscard]] std::string device_of_rank(const Group& group, const std::string& device);
 
 // Statistics of a state's exchanges between ranks.
 struct StateCounters {
@@ -87,6 +95,8 @@ struct StateCounters {
 // The norm of amplitudes that a caller passes: it must be 1 within 1e-5, or is made 1; `any` checks nothing, for
 // vectors that are no states.
 enum class Norm { check, normalize, any };
+
+class DeviceAmplitudes;
 
 class State {
  public:
@@ -179,6 +189,9 @@ class State {
   [[nodiscard]] double fidelity_estimate() const;
   // Whether the state lies in a file, and the traffic of it. Not collective.
   [[nodiscard]] bool is_stored() const noexcept;
+  // The device as in StateOptions, and the amplitudes on it; nullptr: they are not on a device. Not collective.
+  [[nodiscard]] const std::string& device() const noexcept;
+  [[nodiscard]] DeviceAmplitudes* on_device() const noexcept;
   [[nodiscard]] DiskCounters disk() const;
   // The time in seconds that the slowest rank needs to read and write its amplitudes once while all ranks do so; see
   // engine.h.

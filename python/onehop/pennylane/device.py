@@ -102,6 +102,8 @@ class OnehopQubit(Device):
         "double" or "single".
     threads : int
         Threads of the simulator; 0: one for each core.
+    device : str
+        Where states are, as for `onehop.quantum.State`: "cpu", or on a card, "cuda" or "hip".
 
     Raises
     ------
@@ -119,10 +121,11 @@ class OnehopQubit(Device):
         seed: Any = None,
         precision: str = "double",
         threads: int = 0,
+        device: str = "cpu",
     ) -> None:
         super().__init__(wires=wires, shots=shots)
         self._rng = np.random.default_rng(seed)
-        self._options = {"precision": check_precision(precision), "threads": threads}
+        self._options = {"precision": check_precision(precision), "threads": threads, "device": device}
 
     # -- what the device can do --------------------------------------------------------------------------------------
 

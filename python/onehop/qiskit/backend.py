@@ -36,6 +36,7 @@ _DEFAULTS = {
     "seed_simulator": None,
     "memory": False,
     "precision": "double",
+    "device": "cpu",
     "method": "automatic",
     "noise_model": None,
 }
@@ -56,6 +57,8 @@ class OnehopBackend(BackendV2):
         and end with this process. Inside a launch, leave it out. Default: this process alone, or the launch.
     precision : str
         "double" or "single".
+    device : str
+        Where states are, as for `onehop.quantum.State`: "cpu", or on cards, "cuda" or "hip".
     seed : int, optional
         Seed of the shots for runs without `seed_simulator`. Default: a random seed for each run.
     method : str
@@ -87,6 +90,7 @@ class OnehopBackend(BackendV2):
         seed: int | None = None,
         method: str = "automatic",
         noise_model: Any = None,
+        device: str = "cpu",
     ) -> None:
         if ranks is not None and (ranks < 1 or ranks & (ranks - 1)):
             raise BadInput(f"expected a number of ranks that is a power of two, found {ranks}")
@@ -98,7 +102,9 @@ class OnehopBackend(BackendV2):
         _check_choice("precision", precision, ("single", "double"))
         _check_choice("method", method, _METHODS)
         read_noise(noise_model)
-        self.set_options(precision=precision, seed_simulator=seed, method=method, noise_model=noise_model)
+        self.set_options(
+            precision=precision, seed_simulator=seed, method=method, noise_model=noise_model, device=device
+        )
         self.executor: Executor = find_executor(ranks)
         self._targets: dict[tuple[str, frozenset[str] | None], Target] = {}
 
@@ -142,7 +148,8 @@ class OnehopBackend(BackendV2):
             values. Default: the circuits have no parameters.
         **options
             `shots`; `seed_simulator` (circuit k of a list takes this plus k); `memory` (whether to keep the outcome of
-            each shot); `precision`; `method` and `noise_model` as for the constructor. Other options cause a warning.
+            each shot); `precision`, `device`, `method` and `noise_model` as for the constructor. Other
+            options cause a warning.
 
         Returns
         -------
@@ -206,7 +213,9 @@ class OnehopBackend(BackendV2):
         list of Outcome
             Outcome of each circuit.
         """
-        options = {name: getattr(self.options, name) for name in ("precision", "method", "noise_model")}
+        options = {
+            name: getattr(self.options, name) for name in ("precision", "method", "noise_model", "device")
+        }
         tasks = self._tasks(
             circuits, shots=shots, seed_simulator=seed_simulator, observables=observables, **options
         )
@@ -227,6 +236,7 @@ class OnehopBackend(BackendV2):
         precision: str,
         method: str,
         noise_model: Any,
+        device: str,
         observables: Sequence[Sequence[Any]] | None = None,
     ) -> list[Task]:
         seed = (
@@ -246,7 +256,7 @@ class OnehopBackend(BackendV2):
             program.circuit.require_bound()
             sums = tuple(observables[k]) if observables else ()
             how = _method_for(program, method)
-            task = Task(program.circuit, shots, (seed + k) % (1 << 64), sums, precision)
+            task = Task(program.circuit, shots, (seed + k) % (1 << 64), sums, precision, device=device)
             if not program.is_plain or how == "density_matrix":
                 task = replace(task, program=_with_saved(program, sums), method=how, observables=())
             tasks.append(task)

@@ -257,6 +257,7 @@ def compile(  # noqa: A001
     staging: int = 0,
     search_seconds: float = 1,
     reproducible: bool | int = False,
+    device: str = "cpu",
 ) -> CompiledCircuit:
     """Plan a circuit once, to run it with many values of its parameters. Collective.
 
@@ -265,7 +266,7 @@ def compile(  # noqa: A001
     circuit : Circuit
         Circuit to plan. Only `CompiledCircuit.simulate` takes measurements, resets and conditions before its end;
         the other methods leave measurements at the end out.
-    group, precision, threads, staging, search_seconds
+    group, precision, threads, staging, search_seconds, device
         As for `simulate`.
     reproducible : bool or int
         Compute amplitudes, expectation values and derivatives whose bits do not depend on the number of ranks, as long
@@ -289,6 +290,7 @@ def compile(  # noqa: A001
         staging=staging,
         search_seconds=search_seconds,
         reproducible=_reproducible_ranks(reproducible),
+        device=device,
     )
     return CompiledCircuit(core, circuit, group)
 

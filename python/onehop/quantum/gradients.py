@@ -36,6 +36,7 @@ class GradientOptions(Options):
     threads: int = 0
     search_seconds: float = 1
     reproducible: bool | int = False
+    device: str = "cpu"
 
 
 def gradients(
@@ -73,7 +74,7 @@ def gradients(
 
     Other Parameters
     ----------------
-    precision, threads, search_seconds
+    precision, threads, search_seconds, device
         As for `simulate`.
     reproducible : bool or int
         Compute the same bits on every number of ranks, as for `compile`; with the adjoint method only.
@@ -104,7 +105,12 @@ def gradients(
 
     def evaluate(bound: Circuit, sums: Sequence[PauliSum]) -> list[float]:
         asked = NoisyOptions(
-            noise=noise, seed=0, precision=options.precision, observables=sums, threads=options.threads
+            noise=noise,
+            seed=0,
+            precision=options.precision,
+            observables=sums,
+            threads=options.threads,
+            device=options.device,
         )
         found = run_noisy(bound, group, asked, mixed=True, shots=0)
         return [complex(one).real for one in found.expectations]

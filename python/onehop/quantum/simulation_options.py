@@ -109,6 +109,12 @@ class SimulationOptions(Options):
     state_memory: int = option(
         0, "Memory for that part.", kind=ByteCount, metavar="SIZE", default="half of what is available"
     )
+    device: str = option(
+        "cpu",
+        "Where the state is: cpu, or on cards, cuda or hip, of which the ranks of a host take one after the other; "
+        "cuda:1 is a certain one. processor runs the kernels of cards on this processor, as a test.",
+        metavar="DEVICE",
+    )
     profile: bool = option(False, "Show the time of each pass and exchange (`onehop docs engine`).")
     observables: Sequence[Any] = ()
     threads: int = 0
@@ -119,7 +125,8 @@ class SimulationOptions(Options):
     @property
     def needs_state(self) -> bool:
         """Whether the run needs a state vector, whatever the circuit."""
-        return self.checkpoint is not None or self.profile or self.state_folder is not None
+        kept = self.checkpoint is not None or self.state_folder is not None
+        return kept or self.profile or self.device != "cpu"
 
 
 def core_options(**values: Any) -> _core.ProgramOptions:

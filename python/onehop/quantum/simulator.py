@@ -278,6 +278,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         gone after the run. One rank.
     state_memory : int
         Bytes of memory for that part; 0: half of what is available.
+    device : str
+        As for `State`.
     profile : bool
         Record the time of each pass and exchange in `Result.profile`.
     method : str
@@ -302,6 +304,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
             raise BadInput(f"{name}: expected a state in memory, found a state_folder; leave one of them out")
     if options.checkpoint is not None:
         require_plain(options.precision, "checkpoint")
+        if options.device != "cpu":
+            raise BadInput(f"checkpoint: expected a state on the device 'cpu', found {options.device!r}")
         settings = {
             "seed": seed,
             "shots": options.shots,
@@ -323,6 +327,7 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         "profile",
         "progress",
         "state_memory",
+        "device",
     )
     given = {name: getattr(options, name) for name in names}
     given["state_folder"] = str(options.state_folder or "")
@@ -355,7 +360,8 @@ def clifford_of(circuit: Circuit, group: Group, options: SimulationOptions) -> C
         raise BadInput(f"expected the method {' or '.join(METHODS)}, found {options.method!r}")
     if options.method == "clifford" and options.needs_state:
         raise BadInput(
-            "method 'clifford': expected no checkpoint, profile or file for the state, which need a state vector"
+            "method 'clifford': expected no checkpoint, profile, device or file for the state, which need a state "
+            "vector"
         )
     if options.method == "auto":
         # C++ refuses what is no circuit.

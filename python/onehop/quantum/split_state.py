@@ -208,6 +208,6 @@ class SplitState(ABC):
 
 
 def _restored(kind: type[SplitState], qubits: int, precision: str, values: NDArray[Any]) -> Any:
-    core = _core.State(Group.alone(), qubits=qubits, precision=precision, threads=0, staging=0)
+    core = _core.State(Group.alone(), qubits=qubits, precision=precision, threads=0, staging=0, device="cpu")
     core.set_amplitudes(values.astype(np.complex128), check=False)
     return kind._of(core)

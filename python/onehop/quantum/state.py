@@ -39,13 +39,17 @@ class State(SplitState):
         Threads per rank; 0: the rank's share of the cores.
     staging : int
         Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
+    device : str
+        Where the amplitudes are: "cpu", or in the memory of a card: "cuda" or "hip", of which the ranks of a host take
+        one after the other, or for example "cuda:1". "processor" runs the kernels of cards on this processor: a test.
 
     Raises
     ------
     BadInput
         The number of ranks is no power of two, or exceeds the number of amplitudes.
     Error
-        The memory does not suffice. The message says what is needed, what is available and what would suffice.
+        There is no such device, or the memory does not suffice. The message says what is needed, what is available and
+        what would suffice.
     """
 
     def __init__(
@@ -56,6 +60,7 @@ class State(SplitState):
         precision: str = "double",
         threads: int = 0,
         staging: int = 0,
+        device: str = "cpu",
     ) -> None:
         self._core = _core.State(
             Group.alone() if group is None else group,
@@ -63,6 +68,7 @@ class State(SplitState):
             precision=precision,
             threads=threads,
             staging=staging,
+            device=device,
         )
 
     @classmethod

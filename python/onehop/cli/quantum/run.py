@@ -90,9 +90,10 @@ def _place(options: Run, circuit: Circuit, group: Group, screen: Screen) -> tupl
     noise, trajectories = options.model, options.trajectories
     hosts |= options.storage(circuit)
     circuit_plan = plan_run(circuit, group.size, noise, trajectories, options.precision, **hosts)
-    if options.state_folder is None:
-        check_fits(circuit_plan, circuit.name)
-    options.check_extras_fit(circuit, group.size, len(group.local_ranks))
+    if options.device == "cpu":  # the memory of a device is checked when the state is made
+        if options.state_folder is None:
+            check_fits(circuit_plan, circuit.name)
+        options.check_extras_fit(circuit, group.size, len(group.local_ranks))
     predicted = predict(circuit_plan)
     screen.print(one_line(circuit_plan, predicted, trajectories))
     return circuit_plan, predicted
@@ -107,6 +108,7 @@ def _simulate(
         "seed": options.seed,
         "precision": options.precision,
         "observables": observables,
+        "device": options.device,
     }
     squared = options.variance and not options.has_variances_of_state(circuit)
     if squared:
@@ -190,10 +192,12 @@ def _run(options: Run, group: Group) -> None:
             noise=options.model,
             precision=options.precision,
             reproducible=options.reproducible,
+            device=options.device,
         )
     if own_rank() != 0:
         return
     plain = circuit_plan is not None and options.precision in PRECISIONS[:2] and options.state_folder is None
+    plain = plain and options.device == "cpu"
     if plain and options.model is None and not report["resumed"] and is_pure(circuit):
         keep_rate(circuit_plan, report["seconds"])
     _show(options, circuit, report, time_profile, screen)

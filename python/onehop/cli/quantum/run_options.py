@@ -105,6 +105,10 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
                 require_plain(self.precision, f"--{name}")
                 if self.state_folder is not None:
                     raise BadInput(f"--state-folder does not work with --{name}; leave one of them out")
+        for name in ("checkpoint", "save", "state_folder", "reproducible"):
+            if self.device != "cpu" and getattr(self, name):
+                option_name = name.replace("_", "-")
+                raise BadInput(f"--{option_name}: expected --device cpu, found {self.device!r}")
         if self.state_folder is not None and self.profile:
             raise BadInput("--state-folder does not work with --profile; leave one of them out")
         if self.state_folder is None:

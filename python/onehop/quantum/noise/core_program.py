@@ -108,6 +108,7 @@ def run_program(
     shots: int = 1,
     seed: int = 0,
     precision: str = "double",
+    device: str = "cpu",
 ) -> tuple[_core.SimulationResult, dict[str, Saved]]:
     """Run a program from |0...0>; return the result of the library, and the saved data by label. Collective.
 
@@ -118,14 +119,25 @@ def run_program(
         raise BadInput(f"expected the method {' or '.join(METHODS)}, found {method!r}")
     mixed = method == "density_matrix"
     options = core_options(
-        mixed=mixed, shots=shots, seed=seed, precision=precision, histories=bool(program.kinds)
+        mixed=mixed,
+        shots=shots,
+        seed=seed,
+        precision=precision,
+        histories=bool(program.kinds),
+        device=device,
     )
     core = _core.run_program(core_program(program, mixed=mixed), group_or_alone(group), options)
     return core, _merge_saved(core.made, program, mixed=mixed)
 
 
 def run_tree(
-    program: Program, shots: int, split: Callable[[int, float], int], *, precision: str, threads: int
+    program: Program,
+    shots: int,
+    split: Callable[[int, float], int],
+    *,
+    precision: str,
+    threads: int,
+    device: str,
 ) -> list[tuple[float, list[bool], NDArray[np.complex128]]]:
     """Run a program once for each record of outcomes; return weight, classical bits and saved data of each run.
 
@@ -133,7 +145,9 @@ def run_tree(
     `split` draws how many of some shots have the outcome 1, of a probability. Without shots the weights are
     probabilities, and every outcome that has one is followed.
     """
-    options = core_options(trajectories=max(shots, 1), precision=precision, threads=threads, exact=not shots)
+    options = core_options(
+        trajectories=max(shots, 1), precision=precision, threads=threads, device=device, exact=not shots
+    )
     if shots:
         options.split = split
     core = _core.run_program(core_program(program, mixed=False), Group.alone(), options)

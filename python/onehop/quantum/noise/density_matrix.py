@@ -40,7 +40,7 @@ class DensityMatrix(SplitState):
     ----------
     qubits : int
         Number of qubits n. The whole matrix has 4^n entries, of which each rank holds an equal share.
-    group, precision, threads, staging
+    group, precision, threads, staging, device
         As for `State`.
 
     Attributes
@@ -64,10 +64,12 @@ class DensityMatrix(SplitState):
         precision: str = "double",
         threads: int = 0,
         staging: int = 0,
+        device: str = "cpu",
     ) -> None:
         self.qubits = qubits = whole_number(qubits, "qubits")
         require_plain(precision, "density matrix")
         self._options: dict[str, Any] = {"precision": precision, "threads": threads, "staging": staging}
+        self._options["device"] = device
         self._whole = group_or_alone(group)
         self._split(_part_for(Circuit(2 * qubits), self._whole) if qubits > 0 else self._whole)
 
@@ -76,7 +78,7 @@ class DensityMatrix(SplitState):
         """Wrap a state of the library."""
         matrix = cls.__new__(cls)
         matrix.qubits = core.qubits // 2
-        matrix._options = {"precision": core.precision}
+        matrix._options = {"precision": core.precision, "device": core.device}
         matrix._whole = matrix._part = Group(core.group)
         matrix.state, matrix._core = State._of(core), core
         return matrix

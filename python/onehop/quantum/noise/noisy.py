@@ -65,6 +65,7 @@ class NoisyOptions(Options):
     precision: str = "double"
     observables: Sequence[Any] = ()
     threads: int = 0
+    device: str = "cpu"
 
 
 def _averages(
@@ -95,6 +96,7 @@ def run_noisy(circuit: Circuit, group: Group | None, options: NoisyOptions, **mo
         observables=[core_sum(one) for one in sums],
         precision=options.precision,
         threads=options.threads,
+        device=options.device,
         **more,
     )
     core = _core.run_program(noisy_program(circuit, noise), group, asked)
@@ -192,7 +194,7 @@ def simulate_density(
 
     Other Parameters
     ----------------
-    seed, precision, observables, threads
+    seed, precision, observables, threads, device
         As for `simulate`.
     noise : NoiseModel, optional
         Channels after the gates, and readout errors. Default: no noise.
@@ -243,7 +245,7 @@ def simulate_trajectories(
 
     Other Parameters
     ----------------
-    noise, seed, precision, observables, threads
+    noise, seed, precision, observables, threads, device
         As for `simulate_density`.
 
     Raises

@@ -27,6 +27,7 @@ class Task:
     precision: str = "double"  # "double" or "single"
     program: Program | None = None  # program with this circuit. It takes no observables but saves
     method: str = "statevector"  # "statevector" or "density_matrix", for programs
+    device: str = "cpu"  # as for State
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Outcome:
 
 def run_task(task: Task, group: Group) -> Outcome:
     """Run a task. Collective; every rank gets the same outcome."""
-    options = {"seed": task.seed, "precision": task.precision}
+    options = {"seed": task.seed, "precision": task.precision, "device": task.device}
     expectations, saved = [], {}
     result: Result | _core.SimulationResult
     if task.program is not None:

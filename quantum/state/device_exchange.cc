@@ -1,0 +1,257 @@
+// States on devices: the devices of ranks, and the exchanges between them.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "quantum/state/state_impl.h"
+#include "src/base/text.h"
+
+namespace onehop::quantum {
+namespace {
+
+// The memory of the processor through which ranks that do not reach each other's devices exchange amplitudes.
+constexpr std::int64_t staging_bytes = std::int64_t{16} << 20;
+
+// A device of a rank, and how many ranks of its host share it.
+struct Share {
+  std::shared_ptr<device::Device> device;
+  std::int64_t ranks = 1;
+};
+
+// "cuda" and "hip" give the ranks of a host one card after the other.
+Share device_of(const Group& group, const std::string& name) {
+  const std::vector<int> local = group.local_ranks();
+  const auto here = static_cast<std::int64_t>(local.size());
+  if (name != "cuda" && name != "hip") return {device::Device::named(name), here};
+  std::string reason;
+  const int cards = device::Device::count(name == "cuda" ? device::Kind::cuda : device::Kind::hip, reason);
+  if (cards == 0) return {device::Device::named(name), here};  // throws
+  const auto mine = std::ranges::find(local, group.rank()) - local.begin();
+  return {device::Device::named(name + ":" + std::to_string(mine % cards)), (here + cards - 1) / cards};
+}
+
+void check_device_memory(const Share& share, int qubits, int ranks, Precision precision) {
+  const int local_bits = qubits - std::countr_zero(static_cast<unsigned>(ranks));
+  const std::int64_t free = share.device->free_memory();
+  const auto needed = [&](int bits) {
+    return bits > 56 ? std::int64_t{1} << 61 : bytes_of_amplitudes(precision, bits) + device_work_bytes;
+  };
+  if (needed(local_bits) <= free / share.ranks) return;
+  int fits = local_bits;
+  while (fits > 0 && needed(fits) > free) --fits;
+  std::string message = "a state of " + base::counted(qubits, "qubit") + " in " + std::string(to_string(precision)) +
+                        " precision needs " + base::bytes_text(needed(local_bits)) + " on the device of each of " +
+                        base::counted(ranks, "rank") + ", of which " + std::to_string(share.ranks) + " share " +
+                        share.device->text() + " with " + base::bytes_text(free) + " left";
+  if (fits > 0 && qubits - fits < 31) {
+    message += ". It would fit on " + base::counted(std::int64_t{1} << (qubits - fits), "such device");
+    message += ", each with a rank of its own";
+  }
+  throw Error(message);
+}
+
+// A permutation of bits as two, each of which exchanges pairs of bits: a cycle is two reflections.
+std::array<std::vector<int>, 2> as_exchanges(const std::vector<int>& permutation) {
+  std::array<std::vector<int>, 2> exchanges;
+  for (auto& one : exchanges) {
+    one.resize(permutation.size());
+    std::iota(one.begin(), one.end(), 0);
+  }
+  std::vector<bool> seen(permutation.size());
+  for (std::size_t begin = 0; begin < permutation.size(); ++begin) {
+    std::vector<int> cycle;
+    for (std::size_t bit = begin; !seen[bit]; bit = static_cast<std::size_t>(permutation[bit])) {
+      seen[bit] = true;
+      cycle.push_back(static_cast<int>(bit));
+    }
+    const std::size_t size = cycle.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      exchanges[0][static_cast<std::size_t>(cycle[i])] = cycle[(size - i) % size];
+      exchanges[1][static_cast<std::size_t>(cycle[i])] = cycle[(size + 1 - i) % size];
+    }
+  }
+  return exchanges;
+}
+
+std::uint64_t moved(std::uint64_t number, const std::vector<int>& permutation) {
+  std::uint64_t result = 0;
+  for (std::size_t bit = 0; bit < permutation.size(); ++bit) result |= (number >> bit & 1U) << permutation[bit];
+  return result;
+}
+
+bool moves_something(const std::vector<int>& permutation) { return !std::ranges::is_sorted(permutation); }
+
+// The permutation as three: of local bits, of rank bits and the highest local bits, and of local bits.
+struct Parts {
+  std::vector<int> before, between, after;
+  int block_bits = 0;  // below, `between` moves nothing
+};
+Parts parts_of(const std::vector<int>& permutation, int local_bits) {
+  Parts parts;
+  for (std::vector<int>* const part : {&parts.before, &parts.between, &parts.after}) {
+    part->resize(permutation.size());
+    std::iota(part->begin(), part->end(), 0);
+  }
+  const auto stays = [&](int bit) { return permutation[static_cast<std::size_t>(bit)] < local_bits; };
+  const auto entry = [](std::vector<int>& part, int bit) -> int& { return part[static_cast<std::size_t>(bit)]; };
+  std::vector<int> leaving;
+  for (int bit = 0; bit < local_bits; ++bit) {
+    if (!stays(bit)) leaving.push_back(bit);
+  }
+  parts.block_bits = local_bits - static_cast<int>(leaving.size());
+  auto open = leaving.begin();  // places below block_bits that become free
+  for (std::size_t i = 0; i < leaving.size(); ++i) {
+    const int top = parts.block_bits + static_cast<int>(i);
+    entry(parts.before, leaving[i]) = top;
+    entry(parts.between, top) = permutation[static_cast<std::size_t>(leaving[i])];
+  }
+  for (int bit = 0; bit < local_bits; ++bit) {
+    if (!stays(bit)) continue;
+    if (bit >= parts.block_bits) entry(parts.before, bit) = *open++;
+    entry(parts.after, entry(parts.before, bit)) = permutation[static_cast<std::size_t>(bit)];
+  }
+  int top = parts.block_bits;
+  for (int bit = local_bits; bit < static_cast<int>(permutation.size()); ++bit) {
+    const int to = permutation[static_cast<std::size_t>(bit)];
+    entry(parts.between, bit) = to < local_bits ? top : to;
+    if (to < local_bits) entry(parts.after, top++) = to;
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::string device_of_rank(const Group& group, const std::string& device) {
+  if (device != "cuda" && device != "hip") return device;
+  return device + ":" + std::to_string(device_of(group, device).device->index());
+}
+
+std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits, Precision precision,
+                                                 const StateOptions& options) {
+  Share share;
+  std::exception_ptr mine;
+  std::string text;
+  try {
+    share = device_of(group, options.device);
+    check_device_memory(share, qubits, group.size(), precision);
+  } catch (const Error& error) {
+    mine = std::current_exception();
+    text = error.what();
+  }
+  const Gathered all = group.allgather(std::as_bytes(std::span(text)));
+  if (mine) std::rethrow_exception(mine);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    throw Error("rank " + std::to_string(rank) + ": " +
+                std::string(reinterpret_cast<const char*>(all[rank].data()), all[rank].size()));
+  }
+  return std::make_unique<DeviceAmplitudes>(share.device, precision == Precision::double_precision,
+                                            qubits - std::countr_zero(static_cast<unsigned>(group.size())));
+}
+
+std::int64_t State::Impl::move_on_device(const std::vector<int>& permutation) {
+  const Parts parts = parts_of(permutation, local_bits);
+  on_device->apply(swaps_of(parts.before));
+  std::int64_t sent = 0;
+  if (moves_something(parts.between)) {
+    std::vector<int> of_blocks(parts.between.begin() + parts.block_bits, parts.between.end());
+    for (int& bit : of_blocks) bit -= parts.block_bits;
+    sent = reach_peers() ? exchange_blocks(of_blocks, parts.block_bits)
+                         : exchange_through_memory(of_blocks, parts.block_bits);
+  }
+  on_device->apply(swaps_of(parts.after));
+  return sent;
+}
+
+// Maps the amplitudes of all ranks, if all share memory and their devices reach each other. Collective.
+bool State::Impl::reach_peers() {
+  if (peers_asked) return !peers.empty();
+  peers_asked = true;
+  device::MemoryHandle handle;
+  bool good = true;
+  for (int rank = 0; rank < group.size(); ++rank) good = good && group.shares_memory(rank);
+  const auto agreed = [&] {
+    const Gathered all = group.allgather(std::as_bytes(std::span(&good, 1)));
+    return std::ranges::all_of(all, [](const auto& theirs) { return theirs[0] != std::byte{0}; });
+  };
+  if (!agreed()) return false;
+  try {
+    handle = on_device->device()->handle_of(on_device->memory());
+  } catch (const Error&) {
+    good = false;
+  }
+  const Gathered all = group.allgather(std::as_bytes(std::span(&handle, 1)));
+  try {
+    for (int rank = 0; good && rank < group.size(); ++rank) {
+      std::memcpy(&handle, all[static_cast<std::size_t>(rank)].data(), sizeof handle);
+      peers.push_back(rank == group.rank() ? on_device->memory()
+                                           : on_device->device()->map(handle, on_device->memory().bytes()));
+    }
+  } catch (const Error&) {
+    good = false;  // cards without access to each other
+  }
+  if (!agreed()) peers.clear();
+  return !peers.empty();
+}
+
+// Exchanges blocks of 2^block_bits amplitudes in place: of two ranks with a pair, each moves a half.
+std::int64_t State::Impl::exchange_blocks(const std::vector<int>& permutation, int block_bits) {
+  const std::size_t bytes = on_device->amplitude_bytes() << block_bits;
+  const int inside = local_bits - block_bits;
+  std::int64_t sent = 0;
+  for (const std::vector<int>& exchange : as_exchanges(permutation)) {
+    if (!moves_something(exchange)) continue;
+    on_device->wait();
+    group.barrier();
+    for (std::uint64_t block = 0; block >> inside == 0; ++block) {
+      const std::uint64_t number = static_cast<std::uint64_t>(group.rank()) << inside | block;
+      const std::uint64_t other = moved(number, exchange);
+      const bool is_mine = other >> inside == number >> inside;
+      if (other == number || (is_mine && other < number)) continue;
+      const std::size_t half = is_mine ? bytes : bytes / 16 * 8;
+      const std::size_t begin = number < other ? 0 : half;
+      std::byte* const theirs = peers[other >> inside].data() + (other - (other >> inside << inside)) * bytes;
+      on_device->swap(on_device->memory().data() + block * bytes + begin, theirs + begin,
+                      number < other ? half : bytes - half);
+      if (!is_mine) sent += static_cast<std::int64_t>(bytes);
+    }
+    on_device->wait();
+    group.barrier();
+  }
+  return sent;
+}
+
+// The same through memory of the processor, a part of each block at a time.
+std::int64_t State::Impl::exchange_through_memory(const std::vector<int>& permutation, int block_bits) {
+  const int inside = local_bits - block_bits;
+  const auto amplitude = static_cast<std::int64_t>(on_device->amplitude_bytes());
+  const std::int64_t block = std::int64_t{1} << block_bits;  // in amplitudes
+  const std::int64_t chunk = std::min(block, std::max<std::int64_t>(1, staging_bytes / amplitude >> inside));
+  const device::PinnedMemory memory = on_device->device()->allocate_pinned((chunk << inside) * amplitude);
+  const std::span<std::byte> bytes(memory.host.data(), static_cast<std::size_t>((chunk << inside) * amplitude));
+  PermuteBitsSpec spec{static_cast<int>(permutation.size()), inside, permutation};
+  spec.element_bytes = chunk * amplitude;
+  const std::array<std::span<std::byte>, 1> arrays{bytes};
+  Plan plan(group, permute_bits(spec, group.rank()), arrays);
+  const auto size = static_cast<std::size_t>(spec.element_bytes);
+  for (std::int64_t begin = 0; begin < block; begin += chunk) {
+    for (std::size_t b = 0; b >> inside == 0; ++b) {
+      on_device->read(static_cast<std::uint64_t>(begin) + (b << block_bits), bytes.subspan(b * size, size));
+    }
+    plan.run();
+    for (std::size_t b = 0; b >> inside == 0; ++b) {
+      on_device->write(static_cast<std::uint64_t>(begin) + (b << block_bits), bytes.subspan(b * size, size));
+    }
+  }
+  return plan.counters().bytes_sent;
+}
+
+}  // namespace onehop::quantum
