@@ -87,7 +87,7 @@ void DeviceReduce::connect() {
   try {
     device::check_at_first_use(*device_);
     const device::Stream stream = device_->make_stream();
-    window_ = device_->allocate(static_cast<std::int64_t>(WindowLayout{ranks, window_groups}.bytes()));
+    window_ = device_->allocate_for_peers(static_cast<std::int64_t>(WindowLayout{ranks, window_groups}.bytes()));
     device_->fill(stream, window_.data(), std::byte{0}, window_.bytes());
     stop_ = device_->allocate_pinned(sizeof(std::uint32_t));
     own.address = reinterpret_cast<std::uint64_t>(window_.data());

@@ -27,8 +27,7 @@ inline constexpr uint32_t most_ranks = 8;
 inline constexpr uint32_t slot_bytes = most_tiles * tile_numbers * 4;
 
 // A window: for every group the number of its last meeting, its flags for every rank, and its slots. Kernels of several
-// cards read and write it while they run: on AMD's cards it must be memory that is not cached
-// (hipDeviceMallocUncached).
+// cards read and write it while they run: it comes from `Device::allocate_for_peers`.
 struct WindowLayout {
   uint32_t ranks;
   uint32_t groups;  // the most of any launch

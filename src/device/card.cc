@@ -55,7 +55,10 @@ class Card : public Device {
     return static_cast<std::int64_t>(free);
   }
 
-  Memory allocate(std::int64_t bytes) override {
+  Memory allocate(std::int64_t bytes) override { return allocate(bytes, false); }
+  Memory allocate_for_peers(std::int64_t bytes) override { return allocate(bytes, kind() == Kind::hip); }
+
+  Memory allocate(std::int64_t bytes, bool uncached) {
     if (bytes < 0) throw BadInput("expected a number of bytes of at least 0, found " + std::to_string(bytes));
     if (const std::int64_t free = free_memory(); bytes > free) {
       throw Error("expected " + base::bytes_text(bytes) + " of free memory on " + text() + ", found " +
@@ -63,7 +66,13 @@ class Card : public Device {
     }
     const Current current(*this);
     void* at = nullptr;
-    call(driver_.allocate, &at, static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1)));
+    const auto length = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    constexpr unsigned not_cached = 3;
+    if (uncached) {
+      call(driver_.allocate_uncached, &at, length, not_cached);
+    } else {
+      call(driver_.allocate, &at, length);
+    }
     return {owned<std::byte>(at, driver_.free), bytes};
   }
 

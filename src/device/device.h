@@ -93,6 +93,8 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual std::int64_t free_memory() = 0;
   // Aligned to 256 bytes, not zeroed. Throws Error with the free amount if there is too little.
   [[nodiscard]] virtual Memory allocate(std::int64_t bytes) = 0;
+  // The same for memory that kernels of several cards write and read while they run: of AMD's cards it is not cached.
+  [[nodiscard]] virtual Memory allocate_for_peers(std::int64_t bytes) { return allocate(bytes); }
   // Zeroed.
   [[nodiscard]] virtual PinnedMemory allocate_pinned(std::int64_t bytes) = 0;
   // Whether `address` is in memory of this device.

@@ -82,6 +82,7 @@ std::string Driver::bind(void* library) {
   bind(current_card, nullptr, "hipGetDevice");
   bind(make_current, nullptr, "hipSetDevice");
   bind(allocate, "cuMemAlloc_v2", "hipMalloc");
+  bind(allocate_uncached, nullptr, "hipExtMallocWithFlags");
   bind(free, "cuMemFree_v2", "hipFree");
   bind(memory_info, "cuMemGetInfo_v2", "hipMemGetInfo");
   bind(allocate_pinned, "cuMemHostAlloc", "hipHostMalloc");

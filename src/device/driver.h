@@ -39,6 +39,7 @@ struct Driver {
   Call<int> make_current;
 
   Call<void**, std::size_t> allocate;
+  Call<void**, std::size_t, unsigned> allocate_uncached;  // HIP only
   Call<void*> free;
   Call<std::size_t*, std::size_t*> memory_info;
   Call<void**, std::size_t, unsigned> allocate_pinned;

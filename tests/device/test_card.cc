@@ -38,7 +38,7 @@ std::vector<float> round_trip(Device& device) {
   std::vector<float> numbers(count);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 97) - 40.5F;
   const Memory plain = device.allocate(4 * count);
-  const Memory wire = device.allocate(tile_bytes<Q8>);
+  const Memory wire = device.allocate_for_peers(tile_bytes<Q8>);
   const PinnedMemory pinned = device.allocate_pinned(4 * count);
   const Stream first = device.make_stream();
   const Stream second = device.make_stream();
@@ -168,6 +168,7 @@ TEST_P(DeviceCard, ReportsEveryFailureOfTheDriver) {
                                      "hipDeviceGetAttribute",
                                      "hipGetDevice",
                                      "hipMalloc",
+                                     "hipExtMallocWithFlags",
                                      "hipMemGetInfo",
                                      "hipHostMalloc",
                                      "hipHostGetDevicePointer",
@@ -204,7 +205,7 @@ TEST_P(DeviceCard, ProcessesShareMemory) {
   testing::on_ranks(2, [](const Group& group) {
     const StandIn standin(GetParam());
     const auto card = Device::named(name());
-    const Memory mine = card->allocate(8);
+    const Memory mine = card->allocate_for_peers(8);
     const std::int64_t number = 7 + group.rank();
     card->copy_in({}, mine.data(), &number, 8);
     card->synchronize({});

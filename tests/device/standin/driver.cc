@@ -316,6 +316,12 @@ STANDIN(cuMemAlloc_v2, hipMalloc)(void** at, std::size_t bytes) {
   CALLED_ON_CARD(__func__);
   return allocate(at, bytes, false);
 }
+#ifdef STANDIN_HIP
+STANDIN(, hipExtMallocWithFlags)(void** at, std::size_t bytes, unsigned flags) {
+  CALLED_ON_CARD(__func__);
+  return flags == 3 ? allocate(at, bytes, false) : invalid_value;
+}
+#endif
 STANDIN(cuMemFree_v2, hipFree)(void* at) {
   CALLED_ON_CARD(__func__);
   return release(at);
