@@ -15,7 +15,8 @@ STAGGERED, WILSON = ("staggered", "asqtad", "hisq"), ("wilson", "clover")
 # Commands, and options with values that each of them must refuse.
 REFUSED = {
     "info --extent 8x8 --grid 2x2": "--ranks 3, -n 4",
-    "info --extent 4x4x4x4": "--action wilson, --precision single, --recon 12, --sums pairwise",
+    "info --extent 4x4x4x4": "--action wilson, --precision single, --recon 12, --sums pairwise, --accept-checksum",
+    "info no.lime": "--lanes 8, --machine mira",
     "info --extent 4x4x4x4 --machine mira": "--width 1, --site-bytes 48",
     "info --extent 4x4x4x4 --machine mira --action hisq": "--recon 12",
     "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
@@ -65,7 +66,7 @@ REFUSED = {
 WITHOUT_EFFECT = [(command, option) for command, options in REFUSED.items() for option in options.split(", ")]
 # Options that always have an effect.
 ALWAYS = {
-    "info": "extent grid lanes width parities site_bytes local machine json",
+    "info": "file extent grid lanes width parities site_bytes local machine json",
     "check": " ".join(field.name for field in FIELDS["check"]),
     "reproduce": " ".join(field.name for field in FIELDS["reproduce"]),
     "analyse": " ".join(field.name for field in FIELDS["analyse"]),
