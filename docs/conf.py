@@ -64,6 +64,8 @@ html_theme = "furo"
 html_title = f"onehop {release}"
 html_static_path = ["_static"]
 html_css_files = ["onehop.css"]
+html_favicon = "_static/favicon.svg"
+html_search_scorer = str(HERE / "_static/scorer.js")
 html_show_sphinx = False
 html_copy_source = False
 

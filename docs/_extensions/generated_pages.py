@@ -8,7 +8,9 @@ from onehop import _core
 from onehop.cli.commands import leaves
 from onehop.cli.help import command_help
 
-GENERATED = Path(__file__).resolve().parents[2] / "build" / "generated"
+ROOT = Path(__file__).resolve().parents[2]
+GENERATED = ROOT / "build" / "generated"
+COMMANDS = ROOT / "docs" / "reference" / "cli"  # Sphinx reads pages from docs only; git ignores this folder
 
 # Pages with more about an environment variable than its entry in reference/environment.md.
 MORE_ON_VARIABLES = {
@@ -27,15 +29,29 @@ MORE_ON_VARIABLES = {
 
 
 def write_commands(_app: Any) -> None:
-    """Write the command line reference, which reference/cli.md includes: the help of every command."""
+    """Write the pages of the commands, one for each, and their list, which reference/cli.md includes."""
     os.environ["COLUMNS"] = "100"
-    parts = []
+    rows, pages = ["| command | purpose |", "|---|---|"], {}
     for path, command in leaves():
-        name = " ".join(["onehop", *path])
+        name, page = " ".join(["onehop", *path]), "_".join(path)
         shown = command_help(name, command.function.__doc__ or "", command.options)
-        parts.append(f"## {name}\n\n```text\n{shown}\n```\n")
-    GENERATED.mkdir(parents=True, exist_ok=True)
-    (GENERATED / "cli.md").write_text("\n".join(parts))
+        pages[page] = f"# {name}\n\n```text\n{shown}\n```\n"
+        rows.append(f"| [`{name}`](cli/{page}.md) | {command.about} |".replace("<", "&lt;"))
+    listed = "\n".join(f"{' '.join(['onehop', *path])} <cli/{'_'.join(path)}>" for path, _ in leaves())
+    toctree = f"```{{toctree}}\n:hidden:\n\n{listed}\n```"
+    _update(GENERATED / "cli.md", "\n".join(rows) + f"\n\n{toctree}\n")
+    for old in COMMANDS.glob("*.md"):
+        if old.stem not in pages:
+            old.unlink()
+    for page, text in pages.items():
+        _update(COMMANDS / f"{page}.md", text)
+
+
+def _update(file: Path, text: str) -> None:
+    """Write a file unless it has this text: Sphinx reads again what is newer than its last build."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists() or file.read_text() != text:
+        file.write_text(text)
 
 
 def variable_section(variable: dict[str, str]) -> str:

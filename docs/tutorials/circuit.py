@@ -1,5 +1,7 @@
 """From an OpenQASM file to a plot: phase estimation with four counting qubits."""
 
+import numpy as np
+
 import onehop
 from onehop import quantum
 from onehop.figure import empty_figure, save_figure
@@ -35,10 +37,14 @@ if group.rank == 0:
     counts = dict(sorted(result.counts.items(), key=lambda item: -item[1]))
     for outcome, shots in list(counts.items())[:3]:
         print(f"{outcome}  {shots:4d} shots  phase {int(outcome, 2) / 16:.4f}")
-    figure = empty_figure(6, 3.5)
+    figure = empty_figure(8, 3.8)
     axes = figure.subplots()
-    axes.bar(range(16), [counts.get(f"{k:04b}", 0) for k in range(16)], color="0.35")
-    axes.axvline(16 * 0.3, color="black", linestyle="--", label="true phase 0.3")
-    axes.set(xlabel="outcome k (phase k/16)", ylabel="shots", xticks=range(16))
+    shots = [counts.get(f"{k:04b}", 0) for k in range(16)]
+    axes.bar(range(16), shots, color="#4c78a8", label="1000 shots")
+    phases = np.linspace(-0.5, 15.5, 400) / 16 - 0.3
+    window = (np.sin(16 * np.pi * phases) / (16 * np.sin(np.pi * phases))) ** 2
+    axes.plot(np.linspace(-0.5, 15.5, 400), 1000 * window, color="#f58518", label="theory for phase 0.3")
+    axes.axvline(16 * 0.3, color="black", linestyle="--", label="16 times the phase")
+    axes.set(xlabel="outcome k, phase k/16", ylabel="shots", xticks=range(16))
     axes.legend()
     save_figure(figure, "circuit.svg")

@@ -11,7 +11,8 @@ HAMILTONIAN = quantum.PauliSum.parse(
     "-1.052373245772859 + 0.39793742484318045*Z0 - 0.39793742484318045*Z1"
     " - 0.01128010425623538*Z0 Z1 + 0.18093119978423156*X0 X1"
 )
-EXACT = -1.857275  # its lowest eigenvalue
+EXACT = -1.857275030  # its lowest eigenvalue
+HARTREE_FOCK = -1.836967991  # of the state |01>: both electrons in the lower orbital
 
 group = onehop.Group.world()
 circuit = quantum.Circuit(2)
@@ -34,10 +35,15 @@ for step in range(201):
 
 if group.rank == 0:
     print(f"above the exact value: {energies[-1] - EXACT:.6f}")
-    figure = empty_figure(6, 3.5)
-    axes = figure.subplots()
-    axes.plot(energies, color="0.35", label="gradient descent")
-    axes.axhline(EXACT, color="C1", linestyle="--", label="exact")
-    axes.legend()
-    axes.set(xlabel="step of gradient descent", ylabel="energy in Hartree")
+    figure = empty_figure(9, 3.6)
+    left, right = figure.subplots(1, 2)
+    left.plot(energies, color="#4c78a8", label="gradient descent")
+    left.axhline(HARTREE_FOCK, color="0.5", linestyle=":", label="Hartree-Fock")
+    left.axhline(EXACT, color="#f58518", linestyle="--", label="exact")
+    left.set(xlabel="step", ylabel="energy in Hartree")
+    left.legend()
+    right.semilogy(np.array(energies) - EXACT, color="#4c78a8")
+    right.axhline(0.0016, color="0.5", linestyle=":", label="chemical accuracy, 1 kcal/mol")
+    right.set(xlabel="step", ylabel="energy above the exact one in Hartree")
+    right.legend()
     save_figure(figure, "gradients.svg")

@@ -27,7 +27,7 @@ def flow(rows: slice) -> np.ndarray:
 
 last = field.shape[0] - 1  # the lower ghost layer
 change = np.zeros_like(field)
-for _ in range(500):
+for _ in range(3000):
     with plan:  # the edges travel ...
         change[2 : last - 1, 1:-1] = flow(slice(2, last - 1))  # ... while the interior is computed
     change[1, 1:-1] = flow(slice(1, 2))[0]  # rows beside a ghost layer
@@ -45,10 +45,19 @@ if group.rank == 0:
         "temperature of column 32 at rows 0, 16, 32, 48:",
         *(f"{square[row, 32]:.4f}" for row in (0, 16, 32, 48)),
     )
-    figure = empty_figure(5, 4)
-    axes = figure.subplots()
-    image = axes.imshow(square, cmap="gray")
-    axes.axhline(31.5, color="white", linestyle="--")
-    axes.set(xlabel="column", ylabel="row", title="after 500 steps; dashed: where the ranks meet")
-    figure.colorbar(image, label="temperature")
+    figure = empty_figure(9, 3.8)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    image = left.imshow(square, cmap="inferno")
+    left.contour(square, levels=[0.1, 0.2, 0.4, 0.6], colors="white", linewidths=0.8)
+    left.set(xlabel="column", ylabel="row", title="temperature after 3000 steps")
+    figure.colorbar(image, ax=left, label="temperature")
+    right.plot(square[:, 32], range(64), color="black", label="column 32")
+    for axes in (left, right):
+        for rank in range(1, group.size):
+            row = 64 * rank / group.size - 0.5
+            axes.axhline(
+                row, color="#3b9dff", linestyle="--", label="where two ranks meet" if rank == 1 else None
+            )
+    right.set(xlabel="temperature", ylabel="row", ylim=(63, 0))
+    right.legend()
     save_figure(figure, "halo.svg")

@@ -17,7 +17,8 @@ from ranks import Ranks, completed
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
+GENERATED = ROOT / "docs/reference/cli"  # helps of commands, which the site shows
+PAGES = sorted([README, *(page for page in (ROOT / "docs").rglob("*.md") if page.parent != GENERATED)])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS.commands)})\b[^`#)\n]*)")
 
@@ -108,11 +109,49 @@ def test_cpp_compiles(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_readme_schedule_commands_run(ranks: Ranks) -> None:
-    (block,) = [text for text in blocks(README, "sh") if text.startswith("onehop schedule")]
-    for line in block.splitlines():
-        done = ranks.onehop(*shlex.split(line, comments=True)[1:], cwd=ranks.folder)
-        assert done.returncode == 0, done.stderr
+# Sizes of the pages that take too long for a test.
+SMALLER = {
+    "--qubits 24": "--qubits 10",
+    "8x8x8x16": "4x4x4x4",
+    "--sweeps 50": "--sweeps 2",
+    "--keep 100": "--keep 30",
+}
+
+
+@pytest.mark.parametrize(
+    "page", [README, *(ROOT / "docs/tutorials").glob("*.md")], ids=lambda page: page.stem
+)
+def test_commands_run(ranks: Ranks, page: Path) -> None:
+    """The commands of the README and the tutorials run in their order; tests of their own run programs."""
+    text = page.read_text()
+    for long, short in SMALLER.items():
+        text = text.replace(long, short)
+    shell = "\n".join(found for language, found in BLOCK.findall(text) if language == "sh").replace(
+        "\\\n", " "
+    )
+    for line in shell.splitlines():
+        words = shlex.split(line, comments=True)
+        if words[:1] != ["onehop"] or words[1] == "launch":
+            continue
+        files = [
+            str(one)
+            for word in words[2:]
+            for one in (sorted(ranks.folder.glob(word)) if "*" in word else [word])
+        ]
+        done = ranks.onehop(words[1], *files, cwd=ranks.folder)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def test_links_of_pages_outside_the_site() -> None:
+    """Sphinx checks the links of the other pages."""
+    for page in (
+        README,
+        ROOT / "CONTRIBUTING.md",
+        ROOT / "packaging/README.md",
+        *(ROOT / "notes").glob("*.md"),
+    ):
+        for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
