@@ -129,10 +129,16 @@ void bind_schedule(nb::module_& module) {
       .def("part", &Schedule::part, "rank"_a, "Return the schedule with only the transfers of one rank.")
       .def("bytes", &Schedule::bytes, "transfer"_a, "Return the bytes on the wire of a transfer of this schedule.")
       .def("describe", &onehop::describe, "round"_a, "transfer"_a, "Describe a transfer in words, as messages do.")
-      .def("to_json", &Schedule::to_json, "indent"_a = -1,
+      .def("to_json", &Schedule::to_json, "indent"_a = -1, nb::call_guard<nb::gil_scoped_release>(),
            "Return the schedule as JSON text. `indent` below 0 writes one line.")
       .def_static(
-          "from_json", [](const nb::str& text) { return Schedule::from_json(view(utf8(text))); },
+          "from_json",
+          [](const nb::str& text) {
+            const auto bytes = utf8(text);
+            const auto characters = view(bytes);
+            const nb::gil_scoped_release released;
+            return Schedule::from_json(characters);
+          },
           nb::sig("def from_json(text: str) -> Schedule"), "text"_a,
           "Read a schedule from the text of `to_json`. Raises BadInput if the text is no schedule.")
       .def(

@@ -126,10 +126,11 @@ def make_halo(options: MakeHalo) -> None:
     """Build the schedule of a halo exchange."""
     with waiting("building the schedule"):
         schedule = halo(**halo_keywords(options, "float64"))
+        text = schedule.to_json(1)
     if options.output == "-":
-        print(schedule.to_json(1))
+        print(text)
         return
-    write_file(options.output, schedule.to_json(1) + "\n", "the schedule")
+    write_file(options.output, text + "\n", "the schedule")
     console().print(repr(schedule))
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from onehop import _core
 from onehop.error import BadInput, Error
+from onehop.exit_code import INTERRUPTED_LINE
 from onehop.launch.cores import available_cores, why_not_bound
 from onehop.launch.interpreter import search_path
 from onehop.launch.local import check_ranks
@@ -256,6 +257,7 @@ def launch_under_mpi(
             process.send_signal(signal.SIGINT)
             told = True
     if interrupted:
+        print(f"{INTERRUPTED_LINE}; all ranks were stopped", file=sys.stderr)
         return 128 + signal.SIGINT  # mpiexec itself returns 1, as for any failure
     if code != 0:
         _check_open_files(line[0], code, ranks)
