@@ -67,7 +67,7 @@ def draw_bars(
     log: bool = False,
     legend: bool = True,
 ) -> None:
-    """Draw groups of bars, one group for each case, and a line across each group for its speed of light.
+    """Draw groups of bars, or with `log` of points, one group for each case, and a line for its speed of light.
 
     `limits` are the speeds of light of the groups, which the legend calls `limit`.
     """
@@ -75,7 +75,9 @@ def draw_bars(
     for i, (bar, hatch) in enumerate(zip(bars, HATCHES * 2, strict=False)):
         offset = (i - (len(bars) - 1) / 2) * width
         known = [(x + offset, y) for x, y in enumerate(bar.values) if y is not None]
-        if known:
+        if known and log:  # a bar would begin at an arbitrary place
+            axes.plot(*zip(*known, strict=True), "osD^vP"[i % 6], color=bar.colour, label=bar.name)
+        elif known:
             look = {"color": bar.colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
             axes.bar(*zip(*known, strict=True), width, label=bar.name, **look)
     known = [(y, x - 0.45, x + 0.45) for x, y in enumerate(limits) if y is not None]

@@ -119,6 +119,8 @@ def _default(field: Field) -> str:
         return ""
     if field.default is True:
         return max(field.names, key=len)
+    if isinstance(field.default, list):
+        return (field.option.separator or " ").join(map(str, field.default))
     if isinstance(field.default, tuple):
         return "x".join(str(int(part)) for part in field.default)
     return f"{field.default:g}" if isinstance(field.default, float) else str(field.default)

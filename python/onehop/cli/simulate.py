@@ -31,7 +31,7 @@ from onehop.machine import (
     trace_rounds,
     traffic_of,
 )
-from onehop.machine.reader import parse_machine
+from onehop.machine.reader import machine_path, parse_machine
 from onehop.machine.simulate import SimulateOptions
 from onehop.machine.traffic_rails import RAIL_RULES, host_level, hosts_of_ranks, rails_from_json
 from onehop.options import LARGEST_INT, LARGEST_SIZE, argument, file_option, option
@@ -65,7 +65,7 @@ class Simulate(SimulateOptions, HaloOptions, RowsOptions, JsonOptions):
         None,
         "Machine; `onehop machines` lists those installed.",
         metavar="NAME|FILE.toml",
-        default="this one, as `onehop tune --machine-file` has measured it, or roughly",
+        default="this one, as `onehop tune --machine-file` has measured it, or with the cores of two-core",
     )
     extents: tuple[int, ...] | None = option(
         None, "halo: shape of the global array.", "--extent", high=LARGEST_SIZE
@@ -258,16 +258,18 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
 
 
 def this_machine() -> Machine:
-    """Return the machine on which this process runs, as `tune` has kept it, or roughly."""
-    from onehop.tune.machine_file import kept_file, rough_text
+    """Return the machine on which this process runs, as `tune` has kept it, or with the numbers of two-core."""
+    from onehop.tune.machine_file import kept_file
 
     cores = usable_cores()
     with contextlib.suppress(BadInput, OSError, RuntimeError):
         kept = load_machine(kept_file())
         if kept.processors == cores:
             return kept
-    with waiting("measuring memory"):
-        return parse_machine(rough_text(cores), "this machine (roughly)", "this machine")
+    text = (
+        machine_path("two-core").read_text(encoding="utf-8").replace("extents = [2]", f"extents = [{cores}]")
+    )
+    return parse_machine(text, "this machine (cores as of two-core)", "this machine")
 
 
 def simulate_command(options: Simulate) -> None:

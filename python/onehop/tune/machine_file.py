@@ -62,38 +62,6 @@ def kept_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "onehop" / "machine.toml"
 
 
-def rough_text(cores: int) -> str:
-    """Return a machine file of a host with this many cores, of which only memory and arithmetic are measured."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
-    rate = memory_bandwidth()
-    guessed = 'basis = "guessed", source = "rough"'
-    return f"""\
-title = "This host with {counted(cores, "core")}, roughly: onehop tune --machine-file FILE measures its messages"
-
-[sources]
-tune = "onehop {__version__}, onehop simulate, {_plain(cpu_name())}"
-rough = "no source; usual values of two cores that share a cache"
-
-[memory] # of one core
-bandwidth = {_figure(rate, f"copies of {_COPY_BYTES >> 20} MiB")}
-size = {_figure(memory, "the memory of the host over its cores")}
-
-[arithmetic] # real multiply-adds per second of one core
-double = {_figure(multiply_adds("double"), "fused multiply-adds on registers")}
-single = {_figure(multiply_adds("single"), "fused multiply-adds on registers")}
-
-[[level]]
-name = "host"
-of = "processor"
-routing = "all_to_all"
-extents = [{cores}]
-topology = {{ {_MEASURED} }}
-latency = {{ value = 1e-7, {guessed} }}
-overhead = {{ value = 1e-7, {guessed} }}
-bandwidth = {{ value = {rate / 2:.4g}, {guessed}, note = "half of the bandwidth of memory" }}
-"""
-
-
 def machine_text(times: MachineTimes, cores: int, command: str = "onehop tune --machine-file") -> str:
     """Return the TOML file of a host with this many cores; the times are those of two of them.
 

@@ -127,7 +127,7 @@ def plot(file: str, profile: Profile, title: str) -> None:
             bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
     below.axhline(1e3 * profile.pass_seconds, color="black", linestyle="--", label="memory alone")
     first = f"the first {MAX_PASSES} passes" if hidden > 0 else "pass"
-    below.set(xlabel=f"{first} of rank 0", ylabel="time in ms", xlim=(0.4, max(4, len(passes)) + 0.6))
+    below.set(xlabel=f"{first} of rank 0", ylabel="time in ms", xlim=(0.4, max(2, len(passes)) + 0.6))
     below.locator_params(axis="x", integer=True)
     below.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     save_figure(figure, file)

@@ -298,7 +298,8 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         title = f"{counted(len(counts), 'outcome')} in {counted(report['shots'], 'shot')}"
         table = Table("outcome", ">shots", "", title=title)
         for outcome, number in counts[:rows]:
-            table.add_row(outcome, number, "█" * max(round(40 * number / counts[0][1]), 1))
+            bar = "█" * max(round(40 * number / counts[0][1]), 1)
+            table.add_row(outcome, number, bar if counts[0][1] > 1 or len(counts) == 1 else "")
         if len(counts) > rows:
             rest = sum(number for _, number in counts[rows:])
             table.add_row(f"{len(counts) - rows} others", rest, f"{100 * rest / shots:.3g} %")
