@@ -12,8 +12,9 @@ import pytest
 from onehop.cli import main
 from onehop.cli.parser import parse
 from onehop.error import BadInput
+from onehop.figure import empty_figure
 from onehop_bench import Bench, Row, Samples, make_row
-from onehop_bench.bars import save_rate_plot
+from onehop_bench.bars import Bar, draw_bars, save_rate_plot
 from onehop_bench.commands import COMMANDS
 from onehop_bench.figures import FIGURES, draw_figure, read_result
 from onehop_bench.plot import case_text, save_plot
@@ -133,3 +134,13 @@ def test_rates_without_arithmetic_are_times(tmp_path: Path) -> None:
 def test_case_text() -> None:
     assert case_text("8x8x8x8 a rank, single") == "8⁴, single"
     assert case_text("32x6x4x3 clover") == "32x6x4x3 clover"
+
+
+def test_logarithmic_axes_have_points_instead_of_bars() -> None:
+    bars = [Bar("onehop", [1.0, 20.0], "tab:red"), Bar("MPI", [2.0, None], "tab:blue")]
+    for log in (False, True):
+        axes = empty_figure(4, 3).subplots()
+        draw_bars(axes, bars, ["a", "b"], log=log)
+        points = [y for line in axes.lines for y in line.get_ydata()]
+        heights = [patch.get_height() for patch in axes.patches]
+        assert (sorted(points), sorted(heights)) == (([1, 2, 20], []) if log else ([], [1, 2, 20]))
