@@ -18,6 +18,7 @@ from onehop.lattice import (
     Staggered,
     Wilson,
     field_strength,
+    lowest_eigenvectors,
     read_eigenvectors,
     read_gauge,
     read_links,
@@ -183,6 +184,23 @@ def test_ranks_that_read_files_of_their_own_count_together(
         done = ranks.onehop("lattice", *words, "-n", 2)
         assert done.returncode == 1
         assert "error: not enough memory for reading 2 files at the same time: rank" in done.stderr
+
+
+def test_what_does_not_depend_on_the_lattice_counts_too(
+    gauge: Gauge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Buffers of matrix products, and those of each of several ranks: groups of 175 to 195 MB were killed."""
+    operator = Staggered(gauge)
+    free(monkeypatch, 2**24)
+    with pytest.raises(Error, match="not enough memory for eigenvectors"):
+        lowest_eigenvectors(operator, count=1)
+    free(monkeypatch, 20 * LINKS)
+
+    def one_rank(group: Group) -> None:
+        with pytest.raises(Error, match="not enough memory for a gauge field"):
+            Gauge(group, EXTENTS)
+
+    run_threads(2, one_rank)
 
 
 def test_the_order_of_sites_takes_memory_too(

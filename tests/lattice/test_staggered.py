@@ -176,6 +176,18 @@ def test_propagators_of_unit_links_are_those_of_momentum_space(one: float, three
     np.testing.assert_allclose(found.solution, expected, rtol=0, atol=1e-11)
 
 
+def test_nan_passes_through_operators_and_is_refused_by_solves() -> None:
+    """Also in 16 bits. On unit links, the neighbours of the site in each direction have it."""
+    staggered = Staggered(Gauge(Group.alone(), (4, 4, 4, 4)))
+    field = np.ones((4, 4, 4, 4, 3), complex)
+    field[0, 0, 0, 0] = np.nan
+    for precision in ERRORS:
+        assert np.isnan(staggered.dslash(field, precision=precision)).any(axis=-1).sum() == 8
+        assert np.isnan(staggered.apply(field, 0.1, precision=precision)).any(axis=-1).sum() == 9
+    with pytest.raises(BadInput, match="of finite numbers"):
+        staggered.solve(field, 0.1)
+
+
 def test_bad_input_is_refused() -> None:
     gauge = Gauge(Group.alone(), (4, 4))
     staggered = Staggered(gauge)

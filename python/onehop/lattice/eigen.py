@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Vectors = NDArray[np.complex128]
 
 _BLOCK = 2  # vectors by which the basis grows at first; more of them need more applications
+_OF_NUMPY = 24 << 20  # bytes that its products of matrices take besides
 _SPARE = 8  # vectors beyond the wanted ones that are kept, and the most by which the basis grows
 _CHECKS = 8  # steps of a sequence from random vectors that must not find another eigenvector
 
@@ -209,7 +210,7 @@ def lowest_eigenvectors(
     whole_number(options.applications, "applications", 1)
     asked = whole_number(options.degree, "degree", 0, LARGEST_INT)
     most = min(size, max(2 * count, count + 5 * _SPARE))
-    needed = (3 * most + _SPARE) * 24.0 * sites_on_a_rank(extents, operator.group.size)
+    needed = (4 * most + 4 * _SPARE) * 24.0 * sites_on_a_rank(extents, operator.group.size) + _OF_NUMPY
     require_memory(operator.group, extents, needed, "eigenvectors")
     low, high = _interval(sites, count, size)
     block = sites.random(_BLOCK, 2)

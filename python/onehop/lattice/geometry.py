@@ -208,6 +208,7 @@ class Geometry(_core.LatticeGeometry):
 
 LINK_BYTES = 4 * 9 * 16  # the links of a site in four directions, in double precision
 _MARGIN = 1.1  # for what an estimate leaves out: tables, stacks of threads, the heap's own memory
+_OF_A_RANK = 24 << 20  # of each of several ranks: slots of its channels, and code that it loads later
 TABLE_BYTES = 80  # of a site: its place and its neighbours in a `Geometry`
 _OWN_BYTES = 36  # of a site: its place alone
 _SMALL = 1 << 15  # sites of a block that always fits
@@ -224,6 +225,8 @@ def require_memory(group: Group, extents: Sequence[int], needed: float, what: st
     `what` names the computation in the message.
     """
     needed *= _MARGIN
+    if group.size > 1 and needed > _OF_A_RANK / 24:
+        needed += _OF_A_RANK
     lattice = "x".join(map(str, extents))
     advice = "take a smaller lattice, or more machines"
     _core.require_memory(group, int(min(needed, 2.0**62)), f"{what} on a lattice of {lattice}", advice)

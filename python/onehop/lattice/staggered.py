@@ -254,7 +254,7 @@ class Staggered:
     def apply(
         self, fields: NDArray[Any], mass: float, *, dagger: bool = False, precision: str = "double"
     ) -> NDArray[np.complex128]:
-        """Return M v, or with `dagger` (2 m - D) v, for one field or several."""
+        """Return M v, or with `dagger` (2 m - D) v, for one field or several. NaN passes through operators."""
         return on_fields(
             fields, self._shape, lambda memory: self._core.apply(memory, mass, dagger, precision)
         )

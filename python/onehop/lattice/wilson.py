@@ -137,7 +137,7 @@ class Wilson(_core.LatticeWilson):
         return on_fields(fields, self._shape, lambda memory: hop(memory, dagger))
 
     def apply(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
-        """Return M v, or with `dagger` the adjoint of M applied to v."""
+        """Return M v, or with `dagger` the adjoint of M applied to v. NaN passes through operators."""
         apply = super().apply
         return on_fields(fields, self._shape, lambda memory: apply(memory, dagger))
 
