@@ -92,7 +92,8 @@ def test_cpp_entries_say_something(site: Path) -> None:
 
 def test_every_public_header_is_on_a_page(site: Path) -> None:
     written = "".join(pages(site, "cpp").values())
-    for header in (ROOT / "include").rglob("*.h"):
+    # The headers of C, beside that folder, are a page of their own: howto/c_and_fortran.md.
+    for header in (ROOT / "include" / "onehop").rglob("*.h"):
         anchor = re.sub(r"\W", "-", header.relative_to(ROOT / "include").as_posix()).replace("_", "-")
         assert f'<section id="{anchor}">' in written or header.parent.name == "detail", header
 
