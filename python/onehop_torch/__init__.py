@@ -21,6 +21,6 @@ def register() -> None:
         import torch.distributed as dist
 
         if dist.is_available() and "onehop" not in dist.Backend.backend_list:
-            dist.Backend.register_backend("onehop", _create, extended_api=True, devices=["cpu"])
+            dist.Backend.register_backend("onehop", _create, extended_api=True, devices=["cpu", "cuda"])
     except Exception:  # whatever it is, torch must come up
         return

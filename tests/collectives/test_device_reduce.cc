@@ -211,20 +211,23 @@ INSTANTIATE_TEST_SUITE_P(, DeviceReduceOnCards, ::testing::Values(Kind::cuda, Ki
 
 // Rank 1 is killed while the kernels of the others wait for it.
 TEST_P(DeviceReduceOn, ADeadRankEndsTheKernelsOfTheOthers) {
+  const testing::SharedCounter waiting;
   testing::ForkOptions options;
-  options.meanwhile = [](const std::vector<int>& ranks) {
-    testing::nap(0.2);
+  options.meanwhile = [&waiting](const std::vector<int>& ranks) {
+    for (int polls = 0; *waiting < 3 && polls < 4000; ++polls) testing::nap(0.01);
+    testing::nap(0.1);
     kill(ranks[1], SIGKILL);
   };
   const auto ended = testing::fork_ranks(
       4,
-      [](const Group& group) {
+      [&waiting](const Group& group) {
         const OnDevice on(GetParam());
         DeviceReduce reduce(Collectives(group), on.device);
         const device::Memory array = on.put(numbers_of(group.rank(), 1000));
         group.barrier();
         const double begin = base::steady_seconds();
         if (group.rank() == 1) testing::nap(60);
+        ++*waiting;
         const auto sum = [&] {
           reduce.run(on.stream, array.data(), array.data(), {.elements = 1000});
           reduce.wait(on.stream);

@@ -117,7 +117,7 @@ def device_array(value: Any) -> Place | None:
         return Place(value.device, value.address, value.shape, value.dtype.name, 0, value.nbytes)
     kind = getattr(getattr(value, "device", None), "type", "")  # of a tensor of torch
     if kind:
-        return _of_torch(value) if kind == "cuda" else None
+        return _of_torch(value) if kind == "cuda" and hasattr(value, "data_ptr") else None
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_interface(value, interface)

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch._subclasses import FakeTensor
 
 from onehop.error import BadInput
+from onehop.torch import card
 from onehop.torch.work import Work
 
 
@@ -89,7 +90,10 @@ def _first_tensor(arguments: Sequence[Any]) -> torch.Tensor | None:
 
 
 def dry_run(operation: Callable[..., Work]) -> Callable[..., Work]:
-    """Let an operation on tensors without memory (on the device meta, or fake ones) be done at once."""
+    """Let an operation on tensors without memory (on the device meta, or fake ones) be done at once.
+
+    Tensors on cards are copied to CPU memory and back.
+    """
 
     @wraps(operation)
     def checked(group: Any, *arguments: Any, **options: Any) -> Work:
@@ -100,6 +104,13 @@ def dry_run(operation: Callable[..., Work]) -> Callable[..., Work]:
             work = Work()
             work.succeed(tensors_of(arguments[0]))
             return work
+        if first is not None and card.is_on_card(first):
+            if operation.__name__ == "allreduce" and len(tensors_of(arguments[0])) == 1:
+                plain = reduction(arguments[1] if len(arguments) > 1 else options.get("opts"))
+                work = card.summed(group, first) if plain == Reduction("sum") else None
+                if work is not None:
+                    return group._note(work)
+            return card.through_memory(group, operation, arguments, options)
         return operation(group, *arguments, **options)
 
     return checked

@@ -24,7 +24,7 @@ _NO_TIME = timedelta(0)
 
 
 class ProcessGroup(Reductions, DataMovement, MonitoredBarrier, dist.ProcessGroup):
-    """A process group of `torch.distributed` for tensors in CPU memory.
+    """A process group of `torch.distributed` for tensors in CPU memory, or by copies on cards.
 
     It supports all operations of torch. All ranks of a group must call its collective operations in the same order.
     A synchronous operation runs in the calling thread if no other is pending; asynchronous ones run in one thread per
