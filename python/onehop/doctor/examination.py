@@ -68,7 +68,9 @@ def _devices() -> Finding:
     cards = devices()
     images = ", ".join(device.images()) or "none, so cards cannot be used"
     if not cards:
-        return Finding("devices", State.ABSENT, f"no card ({device.why_none('cuda')}); images: {images}")
+        reason, _, remedy = device.why_none("cuda").partition(": install ")
+        remedy = f"for cards, install {remedy or 'their driver'}"
+        return Finding("devices", State.ABSENT, f"no card ({reason}); images: {images}", remedy)
     text = "; ".join(
         f"{card.name}: {card.error or f'{card.model}, {bytes_text(card.memory)}'}" for card in cards
     )
