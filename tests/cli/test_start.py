@@ -60,7 +60,7 @@ def test_a_group_without_a_command_prints_its_help_and_an_error(
 ) -> None:
     assert main(words) == 2
     shown = capsys.readouterr()
-    assert ("Commands" if words else "Shell:") in shown.out
+    assert ("Commands" if words else "Shell and help:") in shown.out
     assert "error: `" + " ".join(["onehop", *words]) + "` needs a command" in shown.err
 
 
