@@ -93,11 +93,14 @@ struct TileArguments {
 // sums of threads.
 template <class Number>
 struct TileMemory {
-  Amplitude<Number>* state[2];
+  Amplitude<Number>* first;  // the tiles of the states, one after the other
   Amplitude<Number>* other;
   uint32_t states;
   uint32_t bits;
   uint64_t base;
+
+  // Not an array, which a card would keep in memory.
+  [[nodiscard]] Amplitude<Number>* state(uint32_t s) const { return first + (uint64_t{s} << bits); }
 };
 
 template <class T>
@@ -112,7 +115,7 @@ void turn_bits(Team& team, const TileMemory<Number>& memory, uint32_t mask, cons
     uint32_t bit[Count];
     for (uint32_t b = 0, rest = mask; b < Count; ++b, rest &= rest - 1) bit[b] = rest & (~rest + 1);
     for (uint32_t q = thread; q < memory.states << (memory.bits - Count); q += team.threads()) {
-      Amplitude<Number>* const tile = memory.state[q >> (memory.bits - Count)];
+      Amplitude<Number>* const tile = memory.state(q >> (memory.bits - Count));
       auto at = static_cast<uint32_t>(insert_zeros(q & ((1U << (memory.bits - Count)) - 1), mask));
       Amplitude<Number> a[1U << Count];
       for (uint32_t k = 0; k < 1U << Count; ++k) {
@@ -153,7 +156,7 @@ void run_phases(Team& team, const TileMemory<Number>& memory, const TilePhase* p
                            : (memory.base & phase.outer_mask) == phase.outer_values && (j & phase.mask) == phase.values;
         if (holds) factor = factor * Amplitude<Number>{static_cast<Number>(phase.re), static_cast<Number>(phase.im)};
       }
-      for (uint32_t s = 0; s < memory.states; ++s) memory.state[s][j] = factor * memory.state[s][j];
+      for (uint32_t s = 0; s < memory.states; ++s) memory.state(s)[j] = factor * memory.state(s)[j];
     }
   });
 }
@@ -166,7 +169,7 @@ void run_pair(Team& team, const TileMemory<Number>& memory, const TileStep& step
   const uint32_t outer = odd_bits(memory.base & step.outer_z);
   team.each([&](uint32_t thread) {
     for (uint32_t q = thread; q < memory.states << (memory.bits - 1); q += team.threads()) {
-      Amplitude<Number>* const tile = memory.state[q >> (memory.bits - 1)];
+      Amplitude<Number>* const tile = memory.state(q >> (memory.bits - 1));
       const uint32_t half = q & ((1U << (memory.bits - 1)) - 1);
       const uint32_t i = ((half & ~(top - 1)) << 1) | (half & (top - 1));
       if ((i & step.controls) != step.values) continue;
@@ -187,7 +190,7 @@ void run_dense(Team& team, const TileMemory<Number>& memory, const TileStep& ste
   const auto* const places = reinterpret_cast<const uint32_t*>(data);
   const auto* const matrix = reinterpret_cast<const Amplitude<Number>*>(data + next_piece(uint64_t{4} * size));
   for (uint32_t s = 0; s < memory.states; ++s) {
-    Amplitude<Number>* const tile = memory.state[s];
+    Amplitude<Number>* const tile = memory.state(s);
     team.each([&](uint32_t thread) {
       for (uint32_t q = thread; q < 1U << memory.bits; q += team.threads()) {
         const uint32_t row = q & (size - 1);
@@ -219,7 +222,7 @@ void run_table(Team& team, const TileMemory<Number>& memory, const TileStep& ste
       for (uint32_t b = 0; b < step.count; ++b) {
         index |= ((bits[b].outside != 0 ? memory.base : uint64_t{j}) >> bits[b].bit & 1U) << b;
       }
-      for (uint32_t s = 0; s < memory.states; ++s) memory.state[s][j] = values[index] * memory.state[s][j];
+      for (uint32_t s = 0; s < memory.states; ++s) memory.state(s)[j] = values[index] * memory.state(s)[j];
     }
   });
 }
@@ -235,8 +238,8 @@ void run_probe(Team& team, const TileMemory<Number>& memory, const TileStep& ste
     double im = 0;
     for (uint32_t j = thread; j < 1U << memory.bits; j += team.threads()) {
       if ((j & step.controls) != step.values) continue;
-      const Amplitude<Number> l = memory.state[1][j ^ step.x];
-      const Amplitude<Number> r = memory.state[0][j];
+      const Amplitude<Number> l = memory.state(1)[j ^ step.x];
+      const Amplitude<Number> r = memory.state(0)[j];
       const double sign = (odd_bits(j & step.z) ^ outer) != 0 ? -1 : 1;
       re += sign * (double{l.re} * r.re + double{l.im} * r.im);
       im += sign * (double{l.re} * r.im - double{l.im} * r.re);
@@ -281,14 +284,14 @@ void tile_pass(Team& team, const TileArguments& arguments) {
   const uint32_t size = 1U << arguments.bits;
   memory.states = arguments.bra != nullptr ? 2 : 1;
   memory.bits = arguments.bits;
-  memory.state[0] = team.template shared<Amplitude<Number>>();
-  memory.state[1] = memory.state[0] + size;
-  memory.other = memory.state[0] + memory.states * size;
+  memory.first = team.template shared<Amplitude<Number>>();
+  memory.other = memory.state(memory.states);
   const auto* const rows = data_at<uint64_t>(arguments, arguments.rows);
   const auto* const steps = data_at<TileStep>(arguments, arguments.steps);
   const uint32_t inside = (1U << arguments.low) - 1;
-  const Global<Amplitude<Number>> states[2] = {global(static_cast<Amplitude<Number>*>(arguments.ket)),
-                                               global(static_cast<Amplitude<Number>*>(arguments.bra))};
+  const auto amplitude = [&](uint32_t s, uint64_t place) {
+    return global(static_cast<Amplitude<Number>*>(s == 0 ? arguments.ket : arguments.bra)) + place;
+  };
   team.each([&](uint32_t thread) {
     for (uint32_t p = thread; p < arguments.probes; p += team.threads()) {
       arguments.sums[uint64_t{team.group()} * arguments.probes + p] = 0;
@@ -299,7 +302,9 @@ void tile_pass(Team& team, const TileArguments& arguments) {
     team.each([&](uint32_t thread) {
       for (uint32_t j = thread; j < size; j += team.threads()) {
         const uint64_t place = memory.base + rows[j >> arguments.low] + (j & inside);
-        for (uint32_t s = 0; s < memory.states; ++s) memory.state[s][j] = {states[s][place].re, states[s][place].im};
+        for (uint32_t s = 0; s < memory.states; ++s) {
+          memory.state(s)[j] = {amplitude(s, place)->re, amplitude(s, place)->im};
+        }
       }
     });
     for (uint32_t s = 0; s < arguments.step_count; ++s) run_step(team, arguments, memory, steps[s]);
@@ -307,8 +312,8 @@ void tile_pass(Team& team, const TileArguments& arguments) {
       for (uint32_t j = thread; j < size; j += team.threads()) {
         const uint64_t place = memory.base + rows[j >> arguments.low] + (j & inside);
         for (uint32_t s = 0; s < memory.states; ++s) {
-          states[s][place].re = memory.state[s][j].re;
-          states[s][place].im = memory.state[s][j].im;
+          amplitude(s, place)->re = memory.state(s)[j].re;
+          amplitude(s, place)->im = memory.state(s)[j].im;
         }
       }
     });

@@ -10,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "quantum/device/device_amplitudes.h"
+#include "quantum/engine/engine_direct.h"
 #include "tests/support/local_operations.h"
 #include "tests/support/thrown.h"
 
@@ -75,6 +76,38 @@ TEST(DeviceState, Circuits) {
     apply<double>(expected, operations);
     expect_operations<double>(operations, start, expected, 1e-13);
     expect_operations<float>(operations, start, expected, 1e-5);
+  }
+}
+
+// A phase that relied on the order of its threads, as a missing barrier does, would give other amplitudes.
+TEST(DeviceState, ThreadsMayRunInAnyOrder) {
+  constexpr int bits = 12;
+  Random random(7);
+  std::vector<LocalOperation> operations;
+  for (int i = 0; i < 40; ++i) operations.push_back(random_operation(random, bits, 4));
+  double most = 1;
+  const Amplitudes start = random_state(random, bits);
+  const Amplitudes expected = by_definition(start, operations, most);
+  const PassList list = make_pass_list(bits, operations, device_tile_sizes(bits, true));
+  for (const std::uint32_t seed : {1U, 2U, 3U}) {
+    Amplitudes state = start;
+    for (const Pass& pass : list.passes) {
+      if (pass.tile == 0) {
+        apply_directly<double>(state, operations[pass.items.front().index], 1);
+        continue;
+      }
+      DeviceBytes bytes;
+      auto arguments = encode_pass<double>(pass, list.items, operations, bits, bytes).arguments;
+      arguments.program = reinterpret_cast<const unsigned char*>(bytes.bytes().data());
+      arguments.ket = state.data();
+      Amplitudes shared(std::size_t{2} << arguments.bits);
+      const device::Shape shape{.groups = 2, .threads = 64};
+      for (const std::uint32_t group : {1U, 0U}) {
+        device::LoopTeam team(shape, group, shared.data(), seed);
+        device::tile_pass<double>(team, arguments);
+      }
+    }
+    EXPECT_LT(distance(expected, state), 1e-12 * most) << "seed " << seed;
   }
 }
 
