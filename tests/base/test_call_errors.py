@@ -121,7 +121,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: onehop.Slice("x"), "Slice: expected at most 0 arguments, found 1; it takes no arguments"),
     (
         lambda: quantum.State(2, "x"),
-        "State: expected group to be a Group, found 'x'; it takes (group, qubits, precision, threads, staging)",
+        "State: expected group to be a Group, found 'x'; it takes (group, qubits, precision, threads, staging, device)",
     ),
 ]
 

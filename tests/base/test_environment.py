@@ -66,6 +66,7 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
 
 # Wrong values of every variable that has wrong values. Texts have none, and paths are known only to their readers.
 WRONG = {
+    "ONEHOP_DEVICE_CHECK": ("2", "yes"),
     "ONEHOP_GUARD": ("2", "yes"),
     "ONEHOP_LAUNCHER_PID": ("init", "0"),
     "ONEHOP_LAUNCHER_SPACE": ("own", "0", "2.5"),

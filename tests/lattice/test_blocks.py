@@ -93,14 +93,14 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error_on_all_ranks(
 def test_vectors_of_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, geometry = tmp_path / "x.lime", Geometry(EXTENTS)
     write_vectors(str(path), np.ones((2, *geometry.shape, 3), complex), geometry, Group.alone())
-    real = scidac._messages
+    real = scidac.messages
 
     def shrinks(file: str) -> Any:
         found = real(file)
         os.truncate(path, path.stat().st_size // 2)
         return found
 
-    monkeypatch.setattr(scidac, "_messages", shrinks)
+    monkeypatch.setattr(scidac, "messages", shrinks)
     with pytest.raises(BadInput, match=r"was cut off|cut off while"):
         read_vectors(str(path), geometry, Group.alone())
 

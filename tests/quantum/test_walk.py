@@ -107,12 +107,12 @@ def test_a_tree_with_postselection() -> None:
     program = Program(circuit)
     program.postselect(Condition([1], 0))
     program.save(Save("statevector", "final", "list"), [0, 1])
-    runs = run_tree(program, 0, lambda _runs, _one: 0, precision="double", threads=1)
+    runs = run_tree(program, 0, lambda _runs, _one: 0, precision="double", threads=1, device="cpu")
     zero = [cos(0.5) ** 2, cos(0.25) ** 2]
     assert [clbits for _, clbits, _ in runs] == [[False, False], [True, False]]
     weights = [weight for weight, _, _ in runs]
     assert weights == pytest.approx([zero[0] * zero[1], (1 - zero[0]) * zero[1]], abs=1e-12)
-    runs = run_tree(program, 100, lambda number, one: round(number * one), precision="double", threads=1)
+    runs = run_tree(program, 100, lambda number, one: round(number * one), precision="double", threads=1, device="cpu")
     assert [weight for weight, _, _ in runs] == [72, 22]
 
 

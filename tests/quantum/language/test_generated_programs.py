@@ -1,6 +1,6 @@
 """Random classical programs on four measured bits, against an interpreter of the same programs in Python's numbers.
 
-ONEHOP_PROGRAMS: the number of programs.
+GENERATED_PROGRAMS: the number of programs.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ def _program(seed: int) -> tuple[str, dict[int, float]]:
 
 
 def test_generated_programs() -> None:
-    for seed in range(int(os.environ.get("ONEHOP_PROGRAMS", "200"))):
+    for seed in range(int(os.environ.get("GENERATED_PROGRAMS", "200"))):
         text, wanted = _program(seed)
         found = dict.fromkeys(wanted, 0.0)
         for outcome, probability in distribution(parse_qasm(text)).items():
