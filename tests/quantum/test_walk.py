@@ -112,7 +112,9 @@ def test_a_tree_with_postselection() -> None:
     assert [clbits for _, clbits, _ in runs] == [[False, False], [True, False]]
     weights = [weight for weight, _, _ in runs]
     assert weights == pytest.approx([zero[0] * zero[1], (1 - zero[0]) * zero[1]], abs=1e-12)
-    runs = run_tree(program, 100, lambda number, one: round(number * one), precision="double", threads=1, device="cpu")
+    runs = run_tree(
+        program, 100, lambda number, one: round(number * one), precision="double", threads=1, device="cpu"
+    )
     assert [weight for weight, _, _ in runs] == [72, 22]
 
 
