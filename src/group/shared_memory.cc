@@ -25,6 +25,10 @@
 #include "src/group/memory_file.h"
 #include "src/group/process_space.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace onehop::detail {
 namespace {
 
@@ -57,16 +61,25 @@ std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits, std::uint
   return at;
 }
 
+// In a child of a fork the memory may lie where a thread of the parent had its stack. The address sanitizer does not
+// know that this stack is gone, and takes the marks around its variables for those of the memory.
+std::byte* unmarked(std::byte* at, [[maybe_unused]] std::int64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(at, static_cast<std::size_t>(bytes));
+#endif
+  return at;
+}
+
 std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
   if (bytes >= huge_page) {
-    if (std::byte* const aligned = map_at(fd, bytes, 0, huge_page); aligned != nullptr) return aligned;
+    if (std::byte* const aligned = map_at(fd, bytes, 0, huge_page); aligned != nullptr) return unmarked(aligned, bytes);
   }
   void* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) {
     throw Error("cannot map " + base::bytes_text(bytes) + " of " + what + ": " + std::strerror(errno) +
                 "; check `ulimit -v` and the memory limit of the container");
   }
-  return static_cast<std::byte*>(at);
+  return unmarked(static_cast<std::byte*>(at), bytes);
 }
 
 // Small requests are not checked: reading the limits would cost more than they are worth.
