@@ -31,6 +31,10 @@
 
 #include "src/device/kernels.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace {
 
 #ifdef STANDIN_HIP
@@ -180,7 +184,11 @@ struct Function {
 
 char* map_file(int fd, std::size_t bytes) {
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return at == MAP_FAILED ? nullptr : static_cast<char*>(at);
+  if (at == MAP_FAILED) return nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+  ASAN_UNPOISON_MEMORY_REGION(at, bytes);  // src/group/shared_memory.cc says why
+#endif
+  return static_cast<char*>(at);
 }
 
 int allocate(void** at, std::size_t bytes, bool twice) {
