@@ -10,6 +10,8 @@ from onehop_bench.papers import Study
 from onehop_bench.papers.figures import draw_study
 from onehop_bench.papers.limits import exchange_passes, limits
 
+# The study computes for some 30 s, several times as long beside other tests.
+pytestmark = pytest.mark.timeout(900)
 DOCS = Path(__file__).parents[2] / "docs"
 MACHINES = ("Genesis", "H100, 8 a host", "Fugaku", "Mira", "100 GbE, 64 cores a host")
 
