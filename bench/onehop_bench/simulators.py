@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from onehop.cli.busy import Load, load_text
 from onehop.cli.common import progress
 from onehop.doctor import host
 from onehop.error import BadInput, Error
@@ -225,13 +226,15 @@ def compare(
     options.all()
     asked: str = options.peers  # type: ignore[attr-defined]
     names = [] if asked == "none" else asked.split(",")
+    load = Load()
     found, missing = find_simulators(names, options.threads or host()["cores"], options.simulator)
     try:
         result = measure(found)
     finally:
         for peer in found:
             peer.close()
-    result.notes += missing
+    result.host["busy"] = load.found()  # after the peers have ended, so that their work counts as its own
+    result.notes += [*missing, load_text(result.host["busy"])]
     show(options, result, **shown)
     refuse_wrong(what, result)
 
