@@ -45,8 +45,10 @@ print("%d.%d" % sys.version_info[:2], int(u.find_spec("ensurepip") is not None),
     echo '#include <gtest/gtest.h>' | $compiler -E -x c++ - >/dev/null 2>&1 || packages+=(libgtest-dev)
   fi
   if [[ " $1 " == *" bubblewrap "* ]]; then command -v bwrap >/dev/null || packages+=(bubblewrap); fi
-  if [[ " $1 " == *" gfortran "* ]]; then command -v gfortran >/dev/null || packages+=(gfortran); fi
   if [ ${#packages[@]} -gt 0 ]; then tools/system_packages.sh "${packages[@]}"; fi
+  if [[ " $1 " == *" gfortran "* ]] && ! command -v gfortran >/dev/null; then
+    tools/system_packages.sh gfortran || say "without gfortran the tests of the Fortran module are skipped"
+  fi
 }
 
 make_venv() {
