@@ -1,12 +1,13 @@
 #include "collectives/number_combine.h"
 
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "src/base/extremes.h"
 
 namespace onehop::collectives::detail {
 
@@ -56,11 +57,8 @@ T number(int value) {
 
 template <ArrayOp op, class T>
 T combined_real(T a, T b) {
-  if constexpr (op == ArrayOp::min || op == ArrayOp::max) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (std::isnan(a)) return a;
-    }
-    return (op == ArrayOp::min ? a <= b : a >= b) ? a : b;
+  if constexpr (is_extreme(op)) {
+    return op == ArrayOp::min ? base::smaller(a, b) : base::larger(a, b);
   } else if constexpr (std::is_floating_point_v<T>) {
     return op == ArrayOp::prod ? a * b : a + b;
   } else {  // as unsigned numbers of 64 bits, which wrap around
@@ -98,6 +96,12 @@ void to_truth(std::byte* numbers, std::size_t elements) {
   for (std::size_t i = 0; i < elements; ++i) write(numbers, i, number<T>(static_cast<int>(truth(read<T>(numbers, i)))));
 }
 
+// As allreduce does, also where nothing follows.
+template <class T>
+void to_quiet(std::byte* numbers, std::size_t elements) {
+  for (std::size_t i = 0; i < elements; ++i) write(numbers, i, base::quiet(read<T>(numbers, i)));
+}
+
 template <class T>
 void divide(std::byte* numbers, std::size_t elements, int ranks) {
   if constexpr (is_complex<T>) {
@@ -121,6 +125,7 @@ constexpr NumberCombine made() {
   if constexpr (exists) {
     NumberCombine made{.combine = combine<op, T>};
     if constexpr (is_logical(op)) made.begin = to_truth<T>;
+    if constexpr (is_extreme(op) && std::is_floating_point_v<T>) made.begin = to_quiet<T>;
     if constexpr (op == ArrayOp::mean) {
       made.divide = divide<T>;
     } else if constexpr (!is_extreme(op)) {

@@ -193,6 +193,30 @@ TEST(ArrayCollectives, ExtremesOfNotANumber) {
   });
 }
 
+// Signaling NaNs and zeros of both signs: reduce and scan give the bits of allreduce.
+TEST(ArrayCollectives, ExtremesHaveTheBitsOfAllreduce) {
+  for (const int ranks : {1, 2, 3}) {
+    on_threads(ranks, [&](const Group& group) {
+      ArrayCollectives arrays(group);
+      const auto rank = static_cast<std::uint64_t>(group.rank());
+      constexpr std::uint64_t signaling = 0x7FF0'0000'0000'0001;
+      constexpr std::uint64_t minus_zero = std::uint64_t{1} << 63U;
+      std::vector<std::uint64_t> mine{rank % 2 != 0 ? minus_zero : 0, rank % 2 == 0 ? minus_zero : 0};
+      for (std::uint64_t r = 0; r < 3; ++r) mine.push_back(r == rank ? signaling + rank : 0);
+      for (const ArrayOp op : {ArrayOp::min, ArrayOp::max}) {
+        std::vector<std::uint64_t> all(mine.size());
+        std::vector<std::uint64_t> at_root(mine.size());
+        std::vector<std::uint64_t> up_to(mine.size());
+        arrays.allreduce(NumberType::float64, op, in(mine), out(all));
+        arrays.reduce(NumberType::float64, op, in(mine), out(at_root), 0);
+        arrays.scan(NumberType::float64, op, in(mine), out(up_to));
+        EXPECT_TRUE(group.rank() != 0 || at_root == all);
+        EXPECT_TRUE(group.rank() != ranks - 1 || up_to == all);
+      }
+    });
+  }
+}
+
 TEST(ArrayCollectives, Movement) {
   for (const int ranks : {1, 2, 4}) {
     on_threads(ranks, [&](const Group& group) {
