@@ -12,24 +12,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "src/device/kernels.h"
+#include "tests/device/standin/streams.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -101,78 +97,7 @@ int called(const char* name) {
   return std::atoi(failing.c_str() + colon + 1) == 0 || --all.left == 0 ? injected : 0;
 }
 
-// Freeing memory waits for all work, as with the real drivers.
-class Stream {
- public:
-  Stream() : thread_([this] { run(); }) {
-    const std::lock_guard guard(all_mutex);
-    all.insert({getpid(), this});
-  }
-  ~Stream() {
-    push({});
-    thread_.join();
-    const std::lock_guard guard(all_mutex);
-    all.erase({getpid(), this});
-  }
-  static void drain_all() {
-    const std::lock_guard guard(all_mutex);
-    for (const auto& [process, stream] : all) {
-      if (process == getpid()) stream->drain();
-    }
-  }
-  void push(std::function<void()> work) {
-    const std::lock_guard guard(mutex_);
-    work_.push_back(std::move(work));
-    changed_.notify_all();
-  }
-  void drain() {
-    std::unique_lock guard(mutex_);
-    changed_.wait(guard, [&] { return work_.empty(); });
-  }
-  bool is_done() {
-    const std::lock_guard guard(mutex_);
-    return work_.empty();
-  }
-
- private:
-  void run() {
-    for (;;) {
-      std::unique_lock guard(mutex_);
-      changed_.wait(guard, [&] { return !work_.empty(); });
-      const std::function<void()> work = work_.front();
-      guard.unlock();
-      if (!work) return;
-      work();
-      guard.lock();
-      work_.pop_front();
-      changed_.notify_all();
-    }
-  }
-  static inline std::mutex all_mutex;
-  static inline std::set<std::pair<pid_t, Stream*>> all;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> work_;
-  std::thread thread_;
-};
-
-// The default stream of every card is never destroyed.
-Stream& stream_of(void* native) {
-  static std::mutex mutex;
-  static auto& defaults = *new std::map<std::pair<pid_t, int>, Stream*>;
-  if (native != nullptr) return *static_cast<Stream*>(native);
-  const std::lock_guard guard(mutex);
-  Stream*& found = defaults[{getpid(), current}];
-  if (found == nullptr) found = new Stream;
-  return *found;
-}
-
-struct Event {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool done = false;
-  std::chrono::steady_clock::time_point at;
-};
+Stream& stream_of(void* native) { return native != nullptr ? *static_cast<Stream*>(native) : default_stream(current); }
 
 struct Module {
   std::string image;
