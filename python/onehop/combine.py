@@ -28,6 +28,15 @@ def _maximum(first: np.ndarray, then: np.ndarray) -> np.ndarray:
     return np.where((first >= then) | (first != first), first, then)
 
 
+def _quiet(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers as they are, each NaN with its sign and payload, but quiet."""
+    bits = np.dtype(f"u{numbers.dtype.itemsize}")
+    one, with_highest_bit = np.array([1, 1.5]).astype(numbers.dtype).view(bits)
+    quieted = (numbers.view(bits) | (one ^ with_highest_bit)).view(numbers.dtype)
+    # Types without infinities have NaN that this would make a number.
+    return np.where((numbers != numbers) & (quieted != quieted), quieted, numbers)
+
+
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "sum": np.add,
     "mean": np.add,
@@ -82,9 +91,10 @@ def combine(rows: np.ndarray, op: str, *, prefixes: bool = False) -> np.ndarray:
     Floating-point numbers of 8 and 16 bits are combined in float32 and rounded once.
     """
     dtype = rows.dtype
-    is_small = dtype.kind not in "biufc" or (dtype.kind == "f" and dtype.itemsize == 2)
+    is_small = dtype.kind not in "biufc" or (dtype.kind == "f" and dtype.itemsize <= 2)
     logical = op.startswith("logical")
-    wide = np.dtype(np.float32) if is_small else dtype
+    # Minima and maxima as they are, because a conversion changes the payload of a NaN.
+    wide = np.dtype(np.float32) if is_small and op not in ("min", "max") else dtype
     found = np.empty_like(rows) if prefixes else None
     with np.errstate(all="ignore"):
         total = (rows[0] != 0) if logical else rows[0].astype(wide)
@@ -98,6 +108,8 @@ def combine(rows: np.ndarray, op: str, *, prefixes: bool = False) -> np.ndarray:
 
 
 def _finished(total: np.ndarray, op: str, count: int) -> np.ndarray:
+    if op in ("min", "max") and total.dtype.kind not in "biu":
+        return _quiet(total)
     if op != "mean":
         return total
     parts = total.copy().view(total.real.dtype)  # real and imaginary parts alike

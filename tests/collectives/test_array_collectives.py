@@ -67,7 +67,7 @@ def inputs(dtype: np.dtype, size: int, shape: tuple[int, ...]) -> list[np.ndarra
 def expected(arrays: list[np.ndarray], op: str) -> np.ndarray:
     """Combine in the order of ranks as NumPy does; small floating-point numbers in float32, rounded once."""
     dtype = arrays[0].dtype
-    small = dtype.kind not in "biufc" or dtype == np.float16
+    small = dtype.kind not in "biuc" and dtype.itemsize <= 2
     with np.errstate(all="ignore"):
         wide = [one.astype(np.float32) if small else one for one in arrays]
         total = wide[0] != 0 if op.startswith("logical") else wide[0].copy()
@@ -112,6 +112,51 @@ def test_reductions_of_every_type_have_the_bits_of_numpy(size: int) -> None:
                     if found is not None:
                         same(found, total)
                     same(onehop.scan(group, own, op), expected(arrays[: group.rank + 1], op))
+
+    run_threads(size, one_rank)
+
+
+# Negative, signaling where it can be, with a payload; quiet; zeros. Then the quiet bit.
+SPECIAL = {
+    "float64": ([0xFFF0_0000_0000_0123, 0x7FF8_0000_0000_0007, 1 << 63, 0], 1 << 51),
+    "float32": ([0xFF80_0123, 0x7FC0_0007, 1 << 31, 0], 1 << 22),
+    "float16": ([0xFC13, 0x7E07, 0x8000, 0], 1 << 9),
+    "bfloat16": ([0xFF93, 0x7FC7, 0x8000, 0], 1 << 6),
+    "float8_e5m2": ([0xFD, 0x7F, 0x80, 0], 2),
+    "float8_e4m3fn": ([0xFF, 0x7F, 0x80, 0], 0),
+}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_every_extreme_has_the_first_nan_and_the_first_zero(size: int, op: str) -> None:
+    cases = np.array(list(np.ndindex(*[4] * size))).T  # all choices of a special number for each rank
+
+    def one_rank(group: onehop.Group) -> None:
+        for name in ["float64", "float32", "float16", *EXTRA]:
+            dtype = dtype_of(name)
+            bits, quiet_bit = np.array(SPECIAL[name][0], f"u{dtype.itemsize}"), SPECIAL[name][1]
+            arrays = [np.ascontiguousarray(bits[row]).view(dtype) for row in cases]
+
+            def wanted(ranks: int, bits: np.ndarray = bits, quiet_bit: int = quiet_bit) -> np.ndarray:
+                # The first that is a NaN, else the first.
+                first = np.argmax(cases[:ranks] < 2, axis=0)
+                chosen = cases[first, np.arange(cases.shape[1])]
+                return np.where(chosen < 2, bits[chosen] | bits.dtype.type(quiet_bit), bits[chosen])
+
+            def has(found: np.ndarray, bits: np.ndarray) -> None:
+                np.testing.assert_array_equal(found.view(bits.dtype), bits)
+
+            own, rank, total = arrays[group.rank], group.rank, wanted(size)
+            lengths = [total.size - size + 1, *[1] * (size - 1)]
+            begin = sum(lengths[:rank])
+            has(onehop.allreduce(group, own, op), total)
+            has(onehop.scan(group, own, op), wanted(rank + 1))
+            has(onehop.reduce_scatter(group, own, op, lengths=lengths), total[begin : begin + lengths[rank]])
+            repeated = np.repeat(own[None], size, axis=0)
+            has(onehop.reduce_scatter(group, repeated, op).reshape(-1), total)
+            if (found := onehop.reduce(group, own, 0, op)) is not None:
+                has(found, total)
 
     run_threads(size, one_rank)
 
