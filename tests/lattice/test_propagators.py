@@ -222,6 +222,30 @@ def test_contradictions_and_wrong_shapes_are_refused(
     refused("expected a precision of 32 or 64", write_propagator, "x.lime", staggered, precision=16)
 
 
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("Kappa", "0.12"),
+        ("Kappa", "nan"),
+        ("boundary", "1 1 1 1"),
+        ("convention", "milc"),
+        ("spin_basis", "chiral"),
+    ],
+)
+def test_each_record_says_what_the_first_one_says(
+    wilson: np.ndarray, tmp_path: Path, name: str, other: str
+) -> None:
+    path, how = tmp_path / "prop.lime", {"kappa": KAPPA, "convention": "quda", "antiperiodic": True}
+    write_propagator(str(path), wilson, GEOMETRY, ALONE, **how)
+    parts = lime_parts(path.read_bytes())
+    number = max(at for at, (part, _) in enumerate(parts) if part == "scidac-record-xml")
+    changed = re.sub(rf"<{name}>[^<]*".encode(), f"<{name}>{other}".encode(), parts[number][1])
+    parts[number] = ("scidac-record-xml", changed)
+    path.write_bytes(lime_file(parts))
+    with pytest.raises(BadInput, match=rf"prop\.lime: expected .* found '?{other.split()[0]}.*in its header"):
+        read_propagator(str(path), GEOMETRY, ALONE, **how)
+
+
 def test_ranks_write_and_read_the_same_file(wilson: np.ndarray, tmp_path: Path) -> None:
     path = str(tmp_path / "w.lime")
 

@@ -171,7 +171,8 @@ def _headers(path: str, geometry: Geometry, quark: Quark) -> tuple[list[VectorLa
             raise BadInput(
                 f"{path}: expected solutions or sources with all numbers, found only scalar sources"
             )
-        quark.check(path, text_of(path, fields[0].get("scidac-file-xml")) + chosen[0][1])
+        for text in (text_of(path, fields[0].get("scidac-file-xml")), *(text for _, text in chosen)):
+            quark.check(path, text)
         column, whole = quark.kinds
         layouts = []
         for one, _ in chosen:
