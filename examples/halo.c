@@ -41,7 +41,7 @@ int main(void) {
 
   /* The ghost at site (-1, 0, 0) holds the number of the rank below. */
   const double ghost = field[shape[2] + 1];
-  printf("rank %d sends %lld bytes a step and has rank %g below it\n", rank, (long long)sent, ghost);
+  printf("rank %d sends %lld bytes per step and has rank %g below it\n", rank, (long long)sent, ghost);
   double sum = rank;
   check(onehop_allreduce(group, &sum, &sum, 1, ONEHOP_DOUBLE, ONEHOP_SUM));
   check(onehop_plan_free(&plan));

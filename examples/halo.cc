@@ -28,6 +28,6 @@ int main() {
   const auto ghost = static_cast<std::size_t>(onehop::halo_block(spec, group.rank()).shape[2] + 1);
   const int below = (group.rank() + group.size() - 1) % group.size();
   const long long sent = onehop::count(schedule).ranks[static_cast<std::size_t>(group.rank())].bytes_sent;
-  std::printf("rank %d sends %lld bytes a step and has rank %g below it\n", group.rank(), sent, field[ghost]);
+  std::printf("rank %d sends %lld bytes per step and has rank %g below it\n", group.rank(), sent, field[ghost]);
   return field[ghost] == below ? 0 : 1;
 }

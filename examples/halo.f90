@@ -37,7 +37,7 @@ program halo
   end do
 
   ! The ghosts below the first layer hold the number of the rank below.
-  print '("rank ", i0, " sends ", i0, " bytes a step and has rank ", i0, " below it")', rank, sent, nint(field(1, 1, 0))
+  print '("rank ", i0, " sends ", i0, " bytes per step and has rank ", i0, " below it")', rank, sent, nint(field(1, 1, 0))
   total = rank
   call check(onehop_allreduce(group, total, ONEHOP_SUM))
   call check(onehop_plan_free(plan))

@@ -16,5 +16,5 @@ for _ in range(100):
         pass  # ... while this block updates the interior, which needs no neighbour
 
 sent = onehop.count(schedule).ranks[group.rank].bytes_sent
-print(f"rank {group.rank} sends {sent} bytes a step and has rank {field[0, 1, 1]:g} below it")
+print(f"rank {group.rank} sends {sent} bytes per step and has rank {field[0, 1, 1]:g} below it")
 assert field[0, 1, 1] == (group.rank - 1) % group.size

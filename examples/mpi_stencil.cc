@@ -128,7 +128,7 @@ int run(MPI_Comm cart) {
   MPI_Allreduce(MPI_IN_PLACE, &error, 1, MPI_DOUBLE, MPI_MAX, cart);
   if (group.rank() == 0) {
     const onehop::RankCount sent = onehop::count(schedule).ranks[0];
-    std::printf("%d x %d ranks: a rank sends %lld bytes in %lld messages a step\n", grid[0], grid[1],
+    std::printf("%d x %d ranks: a rank sends %lld bytes in %lld messages per step\n", grid[0], grid[1],
                 static_cast<long long>(sent.bytes_sent), static_cast<long long>(sent.messages_sent));
     std::printf("largest error after %d steps below 1e-12: %s\n", steps, error < 1e-12 ? "yes" : "no");
   }

@@ -106,7 +106,7 @@ def _quarks(results: Sequence[Bench], file: str) -> None:
     for axes, result, title in zip(figure.subplots(2, 1), results, titles, strict=True):
         draw_rates(axes, result.rows)
         axes.set_title(f"{title}, {result.rows[0].ranks} ranks", fontsize=10)
-        per_rank = " a rank" in result.rows[0].case
+        per_rank = " per rank" in result.rows[0].case
         axes.set_xlabel(f"sites {'per rank' if per_rank else 'of all ranks'}, precision")
     figure.suptitle(machine_text(results[0].host), fontsize=9, wrap=True)
     save_figure(figure, file)

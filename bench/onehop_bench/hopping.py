@@ -64,7 +64,7 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     us = {candidate.name: candidate.us for candidate in samples}
     ours = samples[0].us
     limit = next(candidate.us for candidate in samples if candidate.role == "speed_of_light")
-    text = f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank, "
+    text = f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} per rank, "
     text += f"{seconds_text(np.median(ours) * 1e-6, 3)}, "
     rate = size / np.median(limit) / 1e3
     text += f"{100 * np.median(limit / ours):.0f} % of the roofline at {rate_text(rate * 1e9, digits=3)}"
@@ -122,9 +122,9 @@ def _improvements(on: Run, block: Block, precision: str) -> Row:
     for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
         faster = "" if none is None else f", {np.median(none / one.us):.2f} times none"
         on.result.notes.append(
-            f"{one.name}: {rate_text(flops / np.median(one.us) * 1e6, 'FLOP/s', 3)} a rank{faster}"
+            f"{one.name}: {rate_text(flops / np.median(one.us) * 1e6, 'FLOP/s', 3)} per rank{faster}"
         )
-    return make_row(f"{block} a rank, {precision}", round(size), on.group.size, samples, flop=flops)
+    return make_row(f"{block} per rank, {precision}", round(size), on.group.size, samples, flop=flops)
 
 
 def bench_dslash(options: Dslash) -> None:
@@ -147,7 +147,7 @@ def bench_dslash(options: Dslash) -> None:
                 yield _improvements(on, block, precision)
             else:
                 measured = _dslash(on, block, precision, options.threads, variants)
-                yield _row(on, f"{block} a rank, {precision}", measured)
+                yield _row(on, f"{block} per rank, {precision}", measured)
 
     cases = list(itertools.product(blocks, options.precisions))
     benchmark = Benchmark(name="dslash", cases=cases, rows=rows, memory=True, block_us=cache_blocks)
@@ -187,7 +187,7 @@ def bench_wilson(options: Wilson) -> None:
             grid = [1, 1, 1, ranks] if options.local else list(Geometry(tuple(extents), ranks=ranks).grid)
             parameters = (*_WILSON_VARIANTS[variant], options.threads, on.effort)
             measured = native.wilson(on.group, extents, grid, *parameters)
-            yield _row(on, f"{lattice}{' a rank' if options.local else ''}, {variant}", measured)
+            yield _row(on, f"{lattice}{' per rank' if options.local else ''}, {variant}", measured)
 
     cases = list(itertools.product(lattices, options.variants))
     benchmark = Benchmark(name="wilson", cases=cases, rows=rows, memory=True, block_us=cache_blocks)

@@ -62,10 +62,10 @@ def bench_smearing(options: Smearing) -> None:
                 on.group, extents, _KINDS.index(kind), precision == "single", on.effort
             )
             samples = samples_of(measured)
-            case = f"{kind}, {block} a rank, {precision}"
+            case = f"{kind}, {block} per rank, {precision}"
             ours, scalar, limit = (candidate.us for candidate in samples)
             on.result.notes.append(
-                f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank by MILC's count, "
+                f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} per rank by MILC's count, "
                 f"{np.median(scalar / ours):.1f} times the scalar code; "
                 f"memory moves {rate_text(size / np.median(limit) * 1e6, digits=3)}"
             )
@@ -106,7 +106,7 @@ def bench_su3(options: Su3) -> None:
             row = make_row(case, numbers * count * (4 if single else 8), on.group.size, samples, **more)
             if flop is not None:
                 rates = (f"{one.name} {row.gflops(float(np.median(one.us))):.1f}" for one in samples)
-                on.result.notes.append(f"{case}, GFLOP/s a rank: " + ", ".join(rates))
+                on.result.notes.append(f"{case}, GFLOP/s per rank: " + ", ".join(rates))
             yield row
 
     cases = list(itertools.product(sites, options.operations, ("double", "single")))

@@ -147,7 +147,7 @@ def _note_machine(result: Bench, group: Group) -> None:
     )
     result.host["memory_gb_s"] = rate
     result.notes += [
-        f"memory, measured: {rate_text(rate * 1e9, digits=3)} a rank, of {group.size} that read 1 GiB at once",
+        f"memory, measured: {rate_text(rate * 1e9, digits=3)} per rank, of {group.size} that read 1 GiB at once",
         f"peak of one thread, measured: {peaks}",
     ]
 

@@ -32,8 +32,8 @@ _BY_SIZE = {
 
 
 def case_text(case: str) -> str:
-    """A case's name, shorter: "8x8x8x8 a rank, single" becomes "8⁴, single"."""
-    return re.sub(r"\b(\d+)x\1x\1x\1\b", r"\1⁴", case).replace(" a rank", "")
+    """A case's name, shorter: "8x8x8x8 per rank, single" becomes "8⁴, single"."""
+    return re.sub(r"\b(\d+)x\1x\1x\1\b", r"\1⁴", case).replace(" per rank", "")
 
 
 def named_axis(axes: Any, names: Mapping[int, str], **look: Any) -> None:

@@ -96,7 +96,7 @@ def machine_text(host: dict[str, Any]) -> str:
         )
         parts.append(f"a flag takes {spread}")
     if "memory_gb_s" in host:
-        parts.append(f"memory {rate_text(host['memory_gb_s'] * 1e9, digits=3)} a rank")
+        parts.append(f"memory {rate_text(host['memory_gb_s'] * 1e9, digits=3)} per rank")
     return "; ".join(part for part in parts if part)
 
 

@@ -104,7 +104,7 @@ class _Block:
     def __init__(self, on: Run, block: Sequence[int], options: Solver) -> None:
         self.on = on
         self.options = options
-        self.case = f"{'x'.join(map(str, block))} a rank"
+        self.case = f"{'x'.join(map(str, block))} per rank"
         self.sites = int(np.prod(block))
         self.iterations = 8 if on.quick else max(25, min(100, 4_000_000 // self.sites))
         self._make_operators((*block[:3], block[3] * on.group.size), (1, 1, 1, on.group.size))
@@ -230,9 +230,9 @@ class _Block:
             flop = self.sites * found.iterations * (_MILC_FLOP[0] + _MILC_FLOP[1] * len(_MASSES))
             how = " (counted as MILC does)"
         text = f"{case}: {seconds_text(np.median(ours) * 1e-6, 3)}, "
-        text += f"{rate_text(flop / np.median(ours) * 1e6, 'FLOP/s', 3)} a rank{how}, "
+        text += f"{rate_text(flop / np.median(ours) * 1e6, 'FLOP/s', 3)} per rank{how}, "
         share = 100 * np.median(limit.us / ours)
-        text += f"{share:.0f} % of the roofline at {rate_text(np.median(rates) * 1e9, digits=3)} a rank"
+        text += f"{share:.0f} % of the roofline at {rate_text(np.median(rates) * 1e9, digits=3)} per rank"
         text += f"; faces and sums, by clocks: {seconds_text(candidates[0].communication_ms * 1e-3, 3)}"
         for candidate in candidates[1:]:
             times = np.median(candidate.samples.us / ours)
@@ -258,7 +258,7 @@ def _wilson_rows(on: Run, block: Sequence[int], options: Solver) -> Iterator[Row
             name: wilson.solve(source, method=name, tolerance=options.tolerance, iterations=2000)
             for name in _METHODS
         }
-        case = f"{'x'.join(map(str, block))} a rank, Wilson, kappa {kappa:g}"
+        case = f"{'x'.join(map(str, block))} per rank, Wilson, kappa {kappa:g}"
         samples = [
             Samples(name, _METHODS[name], np.array([1e6 * one.seconds])) for name, one in found.items()
         ]
@@ -278,7 +278,7 @@ def _of_whole(case: str, candidate: _Candidate, double: _Candidate) -> str:
     return (
         f"{case}: {counted(found.iterations, 'iteration')} in {seconds_text(taken, 3)}, "
         f"{seconds_text(candidate.communication_ms * 1e-3, 3)} of them in faces and sums, "
-        f"{rate_text(found.flops / taken, 'FLOP/s', 3)} and {rate_text(found.bytes / taken, digits=3)} a rank, "
+        f"{rate_text(found.flops / taken, 'FLOP/s', 3)} and {rate_text(found.bytes / taken, digits=3)} per rank, "
         f"residual {found.true_residual:.1e}{'' if found.converged else ' (not converged)'}, "
         f"{ratio:.2f} times as fast as all in double"
     )

@@ -40,7 +40,7 @@ sent = onehop.count(schedule).ranks[group.rank].bytes_sent
 parts = group.allgather(field[block.interior].tobytes())
 if group.rank == 0:
     square = np.concatenate([np.frombuffer(part).reshape(-1, 64) for part in parts])
-    print(f"each rank sends {sent} bytes a step")
+    print(f"each rank sends {sent} bytes per step")
     print(
         "temperature of column 32 at rows 0, 16, 32, 48:",
         *(f"{square[row, 32]:.4f}" for row in (0, 16, 32, 48)),

@@ -121,7 +121,7 @@ class Poisson(_core.Poisson):
         dtype = getattr(source, "dtype", None)
         if memory.item_bytes != 8 or (isinstance(dtype, np.dtype) and dtype != np.float64):
             raise BadInput(
-                f"expected a source of float64, found {dtype or f'{memory.item_bytes} bytes an element'}"
+                f"expected a source of float64, found {dtype or f'{memory.item_bytes} bytes per element'}"
             )
         super().set_source(memory)
 

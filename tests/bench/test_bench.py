@@ -199,13 +199,13 @@ def test_smearing_counts_as_milc_does(ranks: Ranks, command: Command) -> None:
     assert found.returncode == 0, found.stderr
     result = json.loads(found.stdout)
     assert [row["case"] for row in result["rows"]] == [
-        f"{kind}, 4x4x4x4 a rank, single" for kind in ("asqtad", "hisq")
+        f"{kind}, 4x4x4x4 per rank, single" for kind in ("asqtad", "hisq")
     ]
     assert [row["bytes"] for row in result["rows"]] == [256 * 576 * 3, 256 * 576 * 4]
     for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):
         assert row["limit_us"] > 0 < row["variants"]["scalar code"]
         assert (
-            f"{row['case']}: {rate_text(256 * flop / row['ours_us'] * 1e6, 'FLOP/s', 3)} a rank"
+            f"{row['case']}: {rate_text(256 * flop / row['ours_us'] * 1e6, 'FLOP/s', 3)} per rank"
             in "".join(result["notes"])
         )
     wrong = command("bench", "smearing", "--kinds", "stout")
@@ -228,9 +228,9 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks, command: Comma
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
     assert [row["case"] for row in rows] == [
-        "4x4x4x4 a rank, double",
-        "4x4x4x4 a rank, clover-12",
-        "4x4x4x4 a rank, half",
+        "4x4x4x4 per rank, double",
+        "4x4x4x4 per rank, clover-12",
+        "4x4x4x4 per rank, half",
     ]
     # Per site of one parity: eight links, three spinors, and the blocks of the clover term.
     sizes = [128 * 8 * (144 + 72), 128 * 4 * (96 + 72 + 72), 128 * (2 * 144 + 4 * 72)]
@@ -269,7 +269,7 @@ def test_dslash_and_solver(ranks: Ranks, command: Command) -> None:
     found = ranks.onehop("bench", "dslash", "-n", 2, "--mpi", "none", "--precisions", "single", *words)
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
-    assert [row["case"] for row in rows] == ["4x4x4x4 a rank, single"]
+    assert [row["case"] for row in rows] == ["4x4x4x4 per rank, single"]
     assert rows[0]["bytes"] == 128 * 1224  # per site of one parity: 16 links, three vectors
     assert rows[0]["limit_us"] > 0
     assert {"without faces", "scalar code"} <= set(rows[0]["variants"])
@@ -278,7 +278,7 @@ def test_dslash_and_solver(ranks: Ranks, command: Command) -> None:
     assert found.returncode == 0, found.stderr
     solver = json.loads(found.stdout)
     notes = "".join(solver["notes"])
-    assert "GB/s a rank, of 2 that read 1 GiB" in notes
+    assert "GB/s per rank, of 2 that read 1 GiB" in notes
     assert "peak of one thread" in notes
     assert "times as fast as all in double" in notes
     whole, double, masses, wilson = solver["rows"]

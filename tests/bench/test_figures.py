@@ -50,7 +50,7 @@ def results(tmp_path: Path) -> Path:
     write(tmp_path, "pingpong", [row("flag", 0, 0.1, 0.2), *sizes])
     write(tmp_path, "channel", [row("10 x 8 B", 80, 1.0, 2.0), row("10 x 64 B", 640, 2.0, 3.0)])
     for name in ("dslash", "wilson"):
-        rows = [row(f"8x8x8x8 a rank, {one}", 512, 1.0, 2.0, flop=5e3) for one in ("single", "double")]
+        rows = [row(f"8x8x8x8 per rank, {one}", 512, 1.0, 2.0, flop=5e3) for one in ("single", "double")]
         write(tmp_path, name, rows)
     write(tmp_path, "circuits", [circuit_row("double"), circuit_row("single")])
     return tmp_path
@@ -132,7 +132,7 @@ def test_rates_without_arithmetic_are_times(tmp_path: Path) -> None:
 
 
 def test_case_text() -> None:
-    assert case_text("8x8x8x8 a rank, single") == "8⁴, single"
+    assert case_text("8x8x8x8 per rank, single") == "8⁴, single"
     assert case_text("32x6x4x3 clover") == "32x6x4x3 clover"
 
 

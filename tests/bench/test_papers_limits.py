@@ -13,7 +13,7 @@ from onehop_bench.papers.limits import exchange_passes, limits
 # The study computes for some 30 s, several times as long beside other tests.
 pytestmark = pytest.mark.timeout(900)
 DOCS = Path(__file__).parents[2] / "docs"
-MACHINES = ("Genesis", "H100, 8 a host", "Fugaku", "Mira", "100 GbE, 64 cores a host")
+MACHINES = ("Genesis", "H100, 8 per host", "Fugaku", "Mira", "100 GbE, 64 cores per host")
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_the_numbers_of_the_page(study: Study) -> None:
     reduced = values(study, "all-reduce of 256 MiB")
     assert reduced == pytest.approx([262, 262, 720, 6000, 5600], rel=0.01)
     cases = [
-        f"{machine}: iteration, {length}^4 sites a rank"
+        f"{machine}: iteration, {length}^4 sites per rank"
         for machine, length in zip(MACHINES, (32, 32, 16, 8, 8), strict=True)
     ]
     shares = [value(study, f"{case}, sums by doubling, computing") for case in cases]

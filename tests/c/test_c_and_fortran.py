@@ -117,7 +117,7 @@ def test_program(name: str, installed: Path, ranks: Ranks, request: pytest.Fixtu
             wanted = {f"rank {rank} of {number} is right" for rank in range(number)}
             if is_example:
                 wanted = {
-                    f"rank {one} sends 65536 bytes a step and has rank {1 - one} below it" for one in (0, 1)
+                    f"rank {one} sends 65536 bytes per step and has rank {1 - one} below it" for one in (0, 1)
                 }
             assert {line.strip() for line in done.stdout.splitlines()} == wanted
 

@@ -339,7 +339,7 @@ def test_names_of_operators() -> None:
 
 
 def test_blocks_of_rows_that_are_combined_in_pieces() -> None:
-    """More than one piece of 1 MiB a rank, with rows of several numbers."""
+    """More than one piece of 1 MiB per rank, with rows of several numbers."""
     rng = np.random.default_rng(3)
     for dtype, rows, lengths in ((np.int16, 90000, None), (np.float32, 50000, [10000, 40000])):
         arrays = rng.integers(0, 100, (2, rows, 9)).astype(dtype)

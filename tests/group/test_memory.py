@@ -75,7 +75,7 @@ def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(monkeypatch: 
         return str(caught.value)
 
     text = same_on(3, rank)
-    # Two slots for each of two peers: 16 MiB a rank, and a little more.
+    # Two slots for each of two peers: 16 MiB per rank, and a little more.
     assert "needs 16 MiB, all 3 ranks of its machine 48 MiB together, and 40 MiB were available" in text, text
 
 

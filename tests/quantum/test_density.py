@@ -313,7 +313,7 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "--checkpoint does not work with --noise" in capsys.readouterr().err
     h5py = pytest.importorskip("h5py")
     assert main([*words, "--save", str(tmp_path / "x.h5")]) == 0
-    assert "2 qubits as a density matrix on 1 rank: 256 B a rank" in capsys.readouterr().err
+    assert "2 qubits as a density matrix on 1 rank: 256 B per rank" in capsys.readouterr().err
     with h5py.File(tmp_path / "x.h5") as stored:  # 4/5 Bell state, 1/5 maximally mixed
         found = stored["amplitudes"][()].reshape(4, 4)
     bell = np.outer([1, 0, 0, 1], [1, 0, 0, 1]) / 2

@@ -23,7 +23,7 @@ class OnHosts:
         self.folder = folder
 
     def run(self, source: str, per_host: int = 2, options: tuple[str, ...] = ()) -> tuple[int, str]:
-        """Run a Python program on `per_host` ranks a host; return the exit code and what the ranks write."""
+        """Run a Python program on `per_host` ranks per host; return the exit code and what the ranks write."""
         program = self.folder / "program.py"
         program.write_text(textwrap.dedent(source))
         environment = {

@@ -23,10 +23,10 @@ _HOPPING_TERMS, _SUMS = 4, 2  # of an iteration of conjugate gradients with the 
 _ARRAY = 256 << 20
 _TITLES = {
     "genesis": "Genesis",
-    "h100": "H100, 8 a host",
+    "h100": "H100, 8 per host",
     "fugaku": "Fugaku",
     "mira": "Mira",
-    "cluster-100gbe": "100 GbE, 64 cores a host",
+    "cluster-100gbe": "100 GbE, 64 cores per host",
 }
 
 
@@ -106,7 +106,7 @@ def _grids(name: str, largest: int) -> list[tuple[int, ...]]:
 
 
 def _predict_lattice(study: Study, name: str, one: Iteration) -> None:
-    case = f"{_TITLES[name]}: iteration, {_SITES[name]}^4 sites a rank"
+    case = f"{_TITLES[name]}: iteration, {_SITES[name]}^4 sites per rank"
     for sums, direct in (("sums by doubling", False), ("onehop's direct sums", True)):
         bound = one.bound(direct=direct)
         seconds = one.computing / one.share(direct=direct)

@@ -177,7 +177,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     if not report["faces"]:
         screen.print("one rank: no faces are exchanged")
         return
-    title = f"Faces of a rank, {report['site_bytes']} B a site"
+    title = f"Faces of a rank, {report['site_bytes']} B per site"
     table = Table("face", ">bytes", ">pieces", ">pieces, lexicographic", title=title)
     for face in report["faces"]:
         name = f"{'xyzt'[face['direction']]} {face['side']}"
@@ -210,7 +210,7 @@ def _show_prediction(screen: Screen, found: SolverPrediction) -> None:
         f"{bytes_text(moved)} over level {level}" for level, moved in found.bytes_by_level.items()
     )
     screen.print(
-        f"bound: {found.bound}; {rate_text(found.gflops * 1e9, 'FLOP/s')} a rank; all ranks send {levels}",
+        f"bound: {found.bound}; {rate_text(found.gflops * 1e9, 'FLOP/s')} per rank; all ranks send {levels}",
     )
     if not found.counts_arithmetic:
         screen.print(

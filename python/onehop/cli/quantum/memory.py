@@ -78,7 +78,7 @@ def one_line(
     number = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}, " if passes else ""
     return (
         f"{qubits_of(circuit_plan)}{what} on {counted(circuit_plan.ranks, 'rank')}: "
-        f"{bytes_text(circuit_plan.memory_per_rank)} a rank, {counted(circuit_plan.exchanges, 'exchange')}, "
+        f"{bytes_text(circuit_plan.memory_per_rank)} per rank, {counted(circuit_plan.exchanges, 'exchange')}, "
         f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each, {number}about {seconds_text(seconds, 2)}{each}"
     )
 

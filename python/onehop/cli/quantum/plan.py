@@ -174,7 +174,7 @@ def _show_prediction(screen: Screen, found: CircuitPrediction, machine: Machine,
     table.add_row("predicted time", seconds_text(found.predicted_seconds), "")
     table.add_row("bound", found.bound, "")
     table.add_section()
-    table.add_row("bytes a pass reads and writes", bytes_text(found.bytes_per_pass), "of each rank")
+    table.add_row("bytes that a pass reads and writes", bytes_text(found.bytes_per_pass), "of each rank")
     for level, moved in found.bytes_by_level.items():
         table.add_row(f"bytes over level {level}", bytes_text(moved), "of all ranks")
     screen.print(table)

@@ -310,7 +310,7 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         screen.print(f"<{observable}> = {_shown(value)}{suffix}")
     if report["precision"] in PRECISIONS[2:]:
         screen.print(
-            f"rounding to {report['bytes_per_amplitude']:g} bytes an amplitude has left a fidelity of about "
+            f"rounding to {report['bytes_per_amplitude']:g} bytes per amplitude has left a fidelity of about "
             f"{report['fidelity_estimate']:.6f}"
         )
     if "disk" in report:
@@ -325,7 +325,7 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
         f"{seconds_text(report['seconds'])} on {counted(report['ranks'], 'rank')}; "
         f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}"
         f"{f', {bytes_text(between)} of them between hosts' if between else ''}; "
-        f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
+        f"peak memory {bytes_text(report['peak_memory_per_rank'])} per rank; "
         f"seed {report['seed']}"
         f"{'; method clifford (stim)' if report['method'] == 'clifford' else ''}"
         f"{'; qubits were measured early, because their state does not fit' if report['measures_early'] else ''}"
