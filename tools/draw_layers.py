@@ -26,15 +26,15 @@ COLUMNS = {
     "compat": "#f7ddea",
     "machine": "#f6f2c4",
 }
-WIDTH, HEIGHT = 1.0, 0.42  # of a box; rows are 1 apart
+WIDTH, HEIGHT = 1.0, 0.56  # of a box; rows are 1 apart
 PITCH = WIDTH + 0.2  # between boxes of a row
 # Parts that stand to the right (or left) of their usual place, so that arrows do not cross or pass behind boxes.
 SHIFT = {
     "quantum/state": -PITCH / 2,
     "quantum/placement": PITCH / 2,
     "quantum/engine": PITCH / 2,
-    "src/codec": PITCH,
-    "src/group": -PITCH,
+    "src/codec": 1.25 * PITCH,
+    "src/group": -1.25 * PITCH,
 }
 
 
@@ -118,7 +118,7 @@ def draw(edges: set[Edge], file: str) -> None:
             zorder=3,
         )
         axes.add_patch(box)
-        axes.text(x, y, part.replace("/", "/\n"), ha="center", va="center", fontsize=7.5, zorder=4)
+        axes.text(x, y, part.replace("/", "/\n"), ha="center", va="center", fontsize=7, zorder=4, color="0.1")
     axes.set_xlim(min(x for x, _ in centres.values()) - WIDTH, max(x for x, _ in centres.values()) + WIDTH)
     axes.set_ylim(-0.4, max(y for _, y in centres.values()) + 0.4)
     axes.set_axis_off()

@@ -63,13 +63,13 @@ def draw_bars(
     cases: Sequence[str],
     limits: Sequence[float | None] = (),
     *,
-    limit: str = "speed of light",
+    limit: str = "roofline",
     log: bool = False,
     legend: bool = True,
 ) -> None:
-    """Draw groups of bars, or with `log` of points, one group for each case, and a line for its speed of light.
+    """Draw groups of bars, or with `log` of points, one group for each case, and a line for its limit.
 
-    `limits` are the speeds of light of the groups, which the legend calls `limit`.
+    `limits` are those of the groups, which the legend calls `limit`.
     """
     width = 0.8 / max(len(bars), 1)
     for i, (bar, hatch) in enumerate(zip(bars, HATCHES * 2, strict=False)):
@@ -96,7 +96,7 @@ def draw_bars(
 
 
 def draw_rates(axes: Any, rows: Sequence[Row]) -> None:
-    """Draw the GFLOP/s per rank of onehop, plain MPI and scalar code, with the rate that the speed of light allows."""
+    """Draw the GFLOP/s per rank of onehop, plain MPI and scalar code, with the rate of the roofline."""
     others = dict.fromkeys(name for row in rows for name in row.peers)
     others |= dict.fromkeys(name for row in rows for name in row.variants if name == "scalar code")
     bars = bars_of(rows, others, Row.gflops)
@@ -114,7 +114,7 @@ def _draw_variants(axes: Any, row: Row) -> None:
     names = sorted(rates, key=rates.__getitem__)
     axes.barh(names, [rates[name] for name in names], color="tab:red")
     if row.limit_us is not None:
-        axes.axvline(row.gflops(row.limit_us), label="speed of light", color="black", linestyle=":")
+        axes.axvline(row.gflops(row.limit_us), label="roofline", color="black", linestyle=":")
         axes.legend(fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
     axes.set_xlabel(f"GFLOP/s per rank (median), {case_text(row.case)}")
@@ -167,7 +167,7 @@ def save_solver_plot(result: Bench, file: str) -> None:
 
 
 def save_circuit_plot(result: Bench, file: str, *, best: bool = False, width: float = 10) -> None:
-    """Draw times of circuits as bars, with one pass over the state as the speed of light, a panel for each precision.
+    """Draw times of circuits as points, with the time of one pass over the state, a panel for each precision.
 
     Beside onehop's bars are those of all simulators, or with `best` of the fastest one alone.
     """

@@ -35,12 +35,12 @@ if group.rank == 0:
     figure = empty_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(range(1, len(history) + 1), history, color="#4c78a8", linewidth=1)
-    left.axvspan(0, THERMALIZE, color="0.92")
+    left.axvspan(0, THERMALIZE, color="0.5", alpha=0.15)
     left.annotate("thermalization", (THERMALIZE / 2, 0.635), ha="center", rotation=90, va="center")
     left.set(xlabel="sweep", ylabel="average plaquette", xlim=(0, len(history)), ylim=(0.53, 0.68))
     times = np.arange(6) + 0.5
     right.errorbar(
-        times, mass[:6], error[:6], fmt="s", color="0.2", markersize=4, capsize=3, label="effective mass"
+        times, mass[:6], error[:6], fmt="s", color="black", markersize=4, capsize=3, label="effective mass"
     )
     right.fill_between(
         [2, 5], pion - pion_error, pion + pion_error, color="#f58518", alpha=0.5, label="plateau"

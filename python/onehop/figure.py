@@ -22,6 +22,21 @@ _METADATA = {
     "ps": {"CreationDate": None},
 }
 
+# An SVG has no ground, and its ink follows that of the page. White may remain between bars.
+_SHEET = re.compile(r"<style[^>]*>\*\{.*?</style>")
+_STYLE = (
+    ".onehop-figure{color:#1a1a1a;fill:currentColor;stroke-linejoin:round;stroke-linecap:butt}"
+    ".onehop-figure .paper{fill:#fff}"
+)
+_DARK = "@media(prefers-color-scheme:dark){.onehop-figure{color:#d8d8d8}.onehop-figure .paper{fill:#1b1c1e}}"
+_INKS = (
+    ('style="fill: #ffffff"', 'style="fill: none"'),  # the ground of the figure and its axes
+    ('style="fill: #ffffff; opacity: 0.8;', 'class="paper" style="opacity: 0.8;'),  # that of a legend
+    ("#000000", "currentColor"),
+    ("stroke: #b0b0b0; stroke-width", "stroke: currentColor; stroke-opacity: 0.25; stroke-width"),  # grids
+    ("stroke: #b0b0b0; stroke-opacity: 0.3", "stroke: currentColor; stroke-opacity: 0.15"),
+)
+
 # Parts of an SVG by matplotlib that `compact_svg` shortens.
 _COORDINATES = re.compile(r'\b(?:d|x|y|width|height|transform)="[^"]*"')
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
@@ -41,7 +56,9 @@ def empty_figure(width: float, height: float) -> Any:
 
     class ShownFigure(Figure):
         def _repr_svg_(self) -> str:
-            return drawn(self, "svg").decode()
+            # A notebook may be dark where the browser is not: ink on white can be read in both.
+            text = drawn(self, "svg").decode().replace(_DARK, "")
+            return text.replace("<svg ", '<svg style="background: #fff" ', 1)
 
     return ShownFigure(figsize=(width, height), layout="constrained")
 
@@ -54,7 +71,7 @@ def drawn(figure: Any, form: str, *, dpi: float | str = "figure") -> bytes:
     with rc_context(_SETTINGS):
         figure.savefig(picture, dpi=dpi, format=form, metadata=_METADATA.get(form))
     content = picture.getvalue()
-    return compact_svg(content.decode()).encode() if form == "svg" else content
+    return themed_svg(compact_svg(content.decode())).encode() if form == "svg" else content
 
 
 def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
@@ -82,3 +99,11 @@ def compact_svg(text: str) -> str:
     while (simpler := _GROUP_OF_ONE.sub(r"\1", text)) != text:
         text = simpler
     return text
+
+
+def themed_svg(text: str) -> str:
+    """Make an SVG by matplotlib readable on dark pages, too: black becomes the ink of the page, white its paper."""
+    for old, new in _INKS:
+        text = text.replace(old, new)
+    text = _SHEET.sub(f"<style>{_STYLE}{_DARK}</style>", text)
+    return text.replace("<svg ", '<svg class="onehop-figure" ', 1)

@@ -33,3 +33,13 @@ def test_a_page_shows_every_figure(figure: Path) -> None:
         for page in PAGES
         for name in re.findall(r"(?:!\[[^]]*\]\(|\{figure\} )([\w/.]+\.svg)", page.read_text())
     )
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_figures_follow_the_theme_of_the_page(figure: Path) -> None:
+    """No ground, no black ink; text is text."""
+    text = figure.read_text()
+    assert "@media(prefers-color-scheme:dark)" in text
+    assert "currentColor" in text
+    assert not re.findall(r"#000\b|#000000|<rect width[^>]*#fff|style=\"fill: #ffffff\"", text)
+    assert "<text" in text

@@ -46,7 +46,10 @@ def test_a_plot_shows_the_counts_and_says_what_is_missing(tmp_path: Path) -> Non
     assert axes.get_title() == f"2,000 shots, {len(result.counts) - 10} outcomes not shown"
     width, height = (int.from_bytes((tmp_path / "counts.png").read_bytes()[at : at + 4]) for at in (16, 20))
     assert (width, height) >= (900, 500)
-    assert figure._repr_svg_().rstrip().endswith("</svg>")
+    shown = figure._repr_svg_()
+    assert shown.rstrip().endswith("</svg>")
+    assert '<svg style="background: #fff" class="onehop-figure"' in shown
+    assert "@media" not in shown
     with pytest.raises(BadInput, match="with shots"):
         quantum.simulate(spread(2)).plot()
     with pytest.raises(BadInput, match="most"):

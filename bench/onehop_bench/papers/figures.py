@@ -57,7 +57,7 @@ def _draw_bars(axes: Any, bars: Bars) -> None:
         middle,
         0.38,
         yerr=spread if any(spread) else None,
-        color="white",
+        facecolor="none",
         edgecolor="black",
         hatch="//",
         capsize=4,
@@ -96,7 +96,7 @@ def _draw_panel(axes: Any, panel: Panel, legend: bool) -> None:
     axes.set_xlabel(panel.x_label, fontsize=9)
     axes.set_ylabel(panel.y_label, fontsize=9)
     axes.tick_params(axis="y", labelsize=8)
-    axes.grid(visible=True, axis="y", linewidth=0.4, color="0.85")
+    axes.grid(visible=True, axis="y", linewidth=0.4, color="0.5", alpha=0.3)
     axes.set_axisbelow(True)
     if legend:
         axes.legend(fontsize=7, frameon=False, loc="upper left" if panel.headroom > 1 else "best")

@@ -121,7 +121,7 @@ def _plot(
     axes = figure.subplots(rows, 2, squeeze=False)
     axes[0][0].plot(found.series["plaquette"], linewidth=1)
     axes[0][0].set_ylabel("plaquette")
-    axes[0][0].axvspan(-0.5, skip - 0.5, color="0.9")
+    axes[0][0].axvspan(-0.5, skip - 0.5, color="0.5", alpha=0.2)
     axes[0][0].set_xlabel("configuration")
     if found.flow_times:
         curves = found.series["flow/t2_energy"][skip:]
