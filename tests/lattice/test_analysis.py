@@ -140,6 +140,35 @@ def test_masses_from_correlated_plateaus() -> None:
         analyse(found, AnalysisSettings(fit=(4, 30)))
 
 
+def test_masses_of_a_nucleon_and_energies_of_momenta() -> None:
+    rng, count, times = np.random.default_rng(6), 400, np.arange(24)
+
+    def noisy(exact: np.ndarray) -> np.ndarray:
+        return exact * (1 + 0.01 * autoregressive(rng, count, 0.3, 24))
+
+    # A baryon falls until states of the other parity, of mass 0.9, come back from the other side.
+    nucleon = np.exp(-0.6 * times) - np.exp(-0.9 * (24 - times))
+    names = {
+        "correlators/nucleon": nucleon,
+        "correlators/a0": np.cosh(0.7 * (times - 12)),
+        "correlators/pion": np.cosh(0.3 * (times - 12)),
+        "correlators/pion(1,0,0)": 3 * np.cosh(0.5 * (times - 12)),
+        "correlators/pion(0,1,0)": np.cosh(0.5 * (times - 12)),
+    }
+    found = measurements(**{name: noisy(exact) for name, exact in names.items()})
+    masses = {"pion_mass": 0.3, "pion_energy(1,0,0)": 0.5, "nucleon_mass": 0.6, "a0_mass": 0.7}
+    named = by_name(analyse(found, AnalysisSettings(correlators=("all",)))[0])
+    assert {name for name in named if "_mass" in name or "_energy" in name} == masses.keys()
+    for name, mass in masses.items():
+        assert named[name].error is not None
+        assert abs((named[name].value or 0) - mass) < 4 * (named[name].error or 0) < 0.02
+    assert "a0_mass" not in by_name(analyse(found)[0])
+    with pytest.raises(BadInput, match=r"expected correlators among pion, nucleon, a0, found b1"):
+        analyse(found, AnalysisSettings(correlators=("b1",)))
+    momenta = [("pion", (0, 0, 0)), ("pion", (1, 0, 0)), ("pion", (0, 1, 0))]
+    assert list(found.correlators()) == [*momenta, ("nucleon", (0, 0, 0)), ("a0", (0, 0, 0))]
+
+
 def test_t0_w0_and_susceptibility_in_closed_form() -> None:
     rng, count = np.random.default_rng(2), 3000
     scale = 1 + 0.05 * autoregressive(rng, count, 0.5)
@@ -220,6 +249,7 @@ CHANGES = {
     "flow times of others": sets("flow/time", [0.5, 1.0, 1.5]),
     "flow times NaN": sets("flow/time", [np.nan, np.nan]),
     "a series of series": sets("series", [1.0]),
+    "a momentum of two numbers": sets("series/correlators/pion(1,0)", np.ones((9, 24))),
 }
 
 

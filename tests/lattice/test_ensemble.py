@@ -234,3 +234,35 @@ def test_measure_takes_the_options_of_solve(command: Command, tmp_path: Path) ->
     np.testing.assert_allclose(found["pion"], expected.pion, rtol=1e-7)
     both = command(*periodic, "--kappa", 0.11, "--mass", 1)
     assert "expected either --mass or --kappa" in both.stderr
+
+
+def test_sources_momenta_and_noise_of_an_ensemble(
+    run: Path, command: Command, ranks: Ranks, tmp_path: Path
+) -> None:
+    files, stored = sorted(run.glob("*.lime"))[:2], tmp_path / "run.h5"
+    gaussian = "--quarks clover --mass 0.6 --source gaussian --sources 2 --source-at 1x0x1x1 --width 1.5 "
+    how = (gaussian + "--smear-steps 3 --ape-steps 1 --momenta 1 --noise-vectors 2 --seed 4").split()
+    done = ranks.onehop("lattice", "measure", *files, "-o", stored, *how, "-n", 2, "--json", "-")
+    found = json.loads(done.stdout)
+    assert found["options"]["origin"] == [1, 0, 1, 1]
+    listed = {(one["name"], *one["momentum"]): np.array(one["values"]) for one in found["correlators"]}
+    assert len(listed) == 18 * 4
+    gauge = read_gauge(str(files[1]))[0]
+    operator = Wilson(gauge, 1 / 9.2, csw=1.0)
+    options = {"source": "gaussian", "sources": 2, "origin": (1, 0, 1, 1), "width": 1.5, "smear_steps": 3}
+    expected = mesons.wilson_mesons(gauge, operator, ape_steps=1, momenta=1, **options)
+    for name, values in expected.correlators.items():
+        for momentum, one in zip(expected.momenta, values, strict=True):
+            np.testing.assert_allclose(
+                listed[(name, *momentum)][1], one, rtol=1e-6, atol=1e-8 * abs(values).max()
+            )
+    condensate = mesons.chiral_condensate(gauge, operator, noise_vectors=2, seed=4).mean
+    assert found["series"]["condensate"][1] == pytest.approx(condensate, rel=1e-7)
+    other = command("lattice", "measure", *files, "-o", stored, *how[:-1], 5)
+    assert "measured with other options, seed 4 instead of 5" in other.stderr
+    outside = command("lattice", "measure", files[0], *how[:6], "--source-at", "4x0x0x0")
+    assert outside.returncode == 2
+    assert "expected a source inside the lattice of 4x4x2x4, found 4x0x0x0" in outside.stderr
+    words = ("lattice", "measure", files[0], "--quarks", "hisq", "--mass", 1, "--source", "wall")
+    wall = report(command, *words)
+    assert "expected links in a fixed gauge" in wall["quarks"]["said"]

@@ -21,14 +21,19 @@ REFUSED = {
     "info --extent 4x4x4x4 --machine mira --action hisq": "--recon 12",
     "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
     "--noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3, "
-    "--boundary periodic",
-    **{f"measure no.lime --quarks {action} --mass 0.1": "--csw 2, --kappa 0.1" for action in STAGGERED},
+    "--boundary periodic, --source wall, --sink wall, --source-at 0x0x0x0, --sources 2, --width 2, --smear-steps 3, "
+    "--ape-alpha 0.5, --ape-steps 0, --momenta 1, --seed 1, --one-link",
+    **{
+        f"measure no.lime --quarks {action} --mass 0.1": "--csw 2, --kappa 0.1, --width 1, --seed 2"
+        for action in STAGGERED
+    },
     "measure no.lime --quarks hisq --mass 0.1": "--csw 2, --kappa 0.1, --u0 1",
     "measure no.lime --quarks asqtad --mass 0.1": "--csw 2, --kappa 0.1, --naik-epsilon 0, --projection u3",
     "measure no.lime a.lime -o b.h5 --flow 1": "--flow-tolerance 1e-3, --plot b.png",
-    "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --noise-vectors 0, --phases standard, "
-    "--kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3",
-    "measure no.lime --quarks clover --mass 0.1": "--noise-vectors 0, --phases standard",
+    "measure no.lime --quarks wilson --mass 0.1": "--csw 2, --phases standard, --one-link, "
+    "--kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3, --width 2, --smear-steps 3, --ape-steps 1, --seed 1",
+    "measure no.lime --quarks clover --mass 0.1": "--phases standard",
+    "measure no.lime --quarks wilson --mass 0.1 --source gaussian": "--ape-alpha 0.5",
     **{
         f"{SOLVE} --action {action}": "--kappa 0.1, --csw 1.0, --spin 0, --spin-basis fnal, --method bicgstab, "
         "--schwarz 0, --recon 12, --output-precision single, --overwrite, --half-halo, --long a.lime"

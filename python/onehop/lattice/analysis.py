@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error
-from onehop.lattice.measurements import Measurements
-from onehop.lattice.mesons import effective_mass
+from onehop.lattice.measurements import HADRONS, Measurements, correlator_key
+from onehop.lattice.mesons import effective_mass, logarithmic_mass
 
 __all__ = ["AnalysisSettings", "EffectiveMasses", "Quantity", "Statistics", "analyse", "plateau"]
 
@@ -42,6 +42,8 @@ class AnalysisSettings:
         Configurations in a bin of jackknife and bootstrap. Default: four autocorrelation times.
     bootstraps, seed : int
         The number of bootstrap samples, and the seed of their random numbers.
+    correlators : tuple of str
+        The hadrons beside pion, rho and nucleon whose masses are fitted; "all" for all of them.
     fit : tuple of int, optional
         First and last time of plateaus. Default: the longest range up to the last good time with a p of 0.05 or more.
     """
@@ -51,6 +53,7 @@ class AnalysisSettings:
     bootstraps: int = 1000
     seed: int = 1
     fit: tuple[int, int] | None = None
+    correlators: tuple[str, ...] = ()
 
 
 @dataclass
@@ -92,11 +95,22 @@ class Quantity:
 
 @dataclass
 class EffectiveMasses:
-    """Effective masses of a correlator: NaN where there is none; the plateau is that of the quantity `NAME_mass`."""
+    """Effective masses of a correlator: NaN where there is none.
+
+    The plateau is that of the quantity with the name `fitted`. With a momentum, the correlator is the mean over the
+    directions of the momentum.
+    """
 
     name: str
     values: Array
     errors: Array
+    columns: Array
+
+    @property
+    def fitted(self) -> str:
+        """The name of the fitted quantity: `pion_mass`, `pion_energy(1,0,0)`."""
+        hadron, _, momentum = self.name.partition("(")
+        return f"{hadron}_energy({momentum}" if momentum else f"{hadron}_mass"
 
 
 def require_pyerrors() -> Any:
@@ -231,20 +245,20 @@ def _reference_times(statistics: Statistics, times: Array, curves: Array) -> lis
 
 
 def _masses(
-    statistics: Statistics, name: str, columns: Array, distance: int
+    statistics: Statistics, name: str, columns: Array, mass_of: Function
 ) -> tuple[EffectiveMasses, Quantity]:
     """Return the effective masses of a correlator, and their plateau."""
-    values = effective_mass(columns.mean(axis=0), distance)
+    values = mass_of(columns.mean(axis=0))
     errors = np.full(len(values), np.nan)
     observables: dict[int, Any] = {}
     for t in np.flatnonzero(np.isfinite(values)):
         try:
-            made = statistics.observable(columns, lambda means, t=t: effective_mass(means, distance)[..., t])
+            made = statistics.observable(columns, lambda means, t=t: mass_of(means)[..., t])
         except ValueError:
             continue
         if made.dvalue > 0:
             observables[int(t)], errors[t] = made, made.dvalue
-    masses = EffectiveMasses(name, values, errors)
+    masses = EffectiveMasses(name, values, errors, columns)
     good = [t for t in observables if t > 0 and errors[t] < LARGEST_ERROR * values[t]]
     last = next((t for t in good if t + 1 not in good), 0)
     chosen = statistics.settings.fit
@@ -254,8 +268,10 @@ def _masses(
             f"found {chosen[0]} to {chosen[1]}"
         )
     most = len(columns) // 5  # more points make a covariance that is noise
-    starts = range(max(1, last + 1 - most), last + 2 - LEAST_POINTS)
-    ranges = [chosen] if chosen is not None else [(start, last) for start in starts]
+    # A baryon's partner of opposite parity comes back through the boundary, so that its plateau may end earlier.
+    ends = range(last, LEAST_POINTS - 1, -1) if mass_of is logarithmic_mass else [last]
+    ranges = [(first, end) for end in ends for first in range(max(1, end + 1 - most), end + 2 - LEAST_POINTS)]
+    ranges = [chosen] if chosen is not None else sorted(ranges, key=lambda one: one[0] - one[1])
     p = chi2 = math.nan
     for first, end in ranges:
         times = list(range(first, end + 1))
@@ -266,8 +282,8 @@ def _masses(
             continue
         if p >= LEAST_P:
             fit: dict[str, Any] = {"chi2_per_dof": chi2 / (len(times) - 1), "p": p, "fit_range": [first, end]}
-            function = _fitted(distance, times, weights)
-            return masses, statistics.quantity(f"{name}_mass", columns, function, **fit)
+            function = _fitted(mass_of, times, weights)
+            return masses, statistics.quantity(masses.fitted, columns, function, **fit)
     if chosen is not None:
         raise BadInput(
             f"expected a plateau of the {name} mass from {chosen[0]} to {chosen[1]}, found p = {p:.2g} (chi² / dof = "
@@ -279,11 +295,32 @@ def _masses(
             f"expected {LEAST_POINTS} times with an error below {LARGEST_ERROR:.0%} and 5 configurations for each, "
             f"found {len(good)} times and {len(columns)} configurations"
         )
-    return masses, Quantity(f"{name}_mass", said=f"no plateau: {tried}")
+    return masses, Quantity(masses.fitted, said=f"no plateau: {tried}")
 
 
-def _fitted(distance: int, times: list[int], weights: Array) -> Function:
-    return lambda means: effective_mass(means, distance)[..., times] @ weights
+def _fitted(mass_of: Function, times: list[int], weights: Array) -> Function:
+    return lambda means: mass_of(means)[..., times] @ weights
+
+
+def _chosen(found: Measurements, settings: AnalysisSettings) -> dict[str, Array]:
+    """Return the correlators whose masses are fitted, as means over momenta of one length up to permutations."""
+    known = found.correlators()
+    names = dict.fromkeys(name for name, _ in known)
+    unknown = [name for name in settings.correlators if name != "all" and name not in names]
+    if unknown:
+        raise BadInput(
+            f"expected correlators among {', '.join(names) or 'none, without --quarks'}, found {', '.join(unknown)}"
+        )
+    wanted = [name for name in (*HADRONS, *names) if name in names]
+    if "all" not in settings.correlators:
+        wanted = [name for name in wanted if name in (*HADRONS, *settings.correlators)]
+    parts: dict[str, list[Array]] = {}
+    for name in dict.fromkeys(wanted):
+        for (hadron, momentum), values in known.items():
+            if hadron == name:
+                same = sorted((abs(one) for one in momentum), reverse=True)
+                parts.setdefault(correlator_key(name, same), []).append(values[settings.skip :])
+    return {name: np.mean(values, axis=0) for name, values in parts.items()}
 
 
 def analyse(
@@ -327,10 +364,12 @@ def analyse(
         ]
     masses = []
     staggered = found.options.get("quarks") not in ("wilson", "clover")
-    for name in ("pion", "rho"):
-        if f"correlators/{name}" in series:
-            distance = 2 if name == "rho" and staggered else 1
-            one, fitted = _masses(statistics, name, series[f"correlators/{name}"], distance)
-            masses.append(one)
-            quantities.append(fitted)
+    for name, columns in _chosen(found, settings).items():
+        distance = 2 if staggered and name.partition("(")[0] != "pion" else 1
+        mass_of: Function = lambda means, by=distance: effective_mass(means, by)  # noqa: E731
+        one, fitted = _masses(
+            statistics, name, columns, logarithmic_mass if name.startswith("nucleon") else mass_of
+        )
+        masses.append(one)
+        quantities.append(fitted)
     return quantities, masses

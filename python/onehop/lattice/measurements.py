@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop._core import __version__
+from onehop.arguments import quoted
 from onehop.error import BadInput, Error
 from onehop.input_file import require_memory
 from onehop.lattice.files.blocks import check_regular
@@ -30,6 +31,8 @@ _AVERAGES = ("plaquette", "plaquette_space", "plaquette_time", "link_trace")
 _OBSERVABLES = ("polyakov_loop", "energy_plaquette", "energy_clover", "charge")
 _DIGEST = b"\nonehop sha256 "  # behind the HDF5 data, whose readers ignore it
 _ORDER = (*_AVERAGES, *_OBSERVABLES)
+HADRONS = ("pion", "rho", "nucleon")  # whose masses are always fitted
+_CORRELATOR = re.compile(r"correlators/\w+(\(-?\d{1,3},-?\d{1,3},-?\d{1,3}\))?")
 _LARGEST = 1e100  # of numbers, whose squares the analysis needs
 _FLOW = ("energy_plaquette", "energy_clover", "t2_energy", "charge")
 
@@ -70,7 +73,7 @@ class Measurements:
                 values |= {f"flow/{name}": [point[name] for point in report["flow"]] for name in _FLOW}
             if "quarks" in report:
                 quarks = report["quarks"]
-                values |= {f"correlators/{name}": quarks[name] for name in ("pion", "rho")}
+                values |= {f"correlators/{name}": one for name, one in quarks["correlators"].items()}
                 values |= {"condensate": quarks["condensate"]} if "condensate" in quarks else {}
             if self.series and values.keys() != self.series.keys():
                 raise BadInput(
@@ -94,11 +97,23 @@ class Measurements:
             for at, one in enumerate(self.configurations)
         ]
         correlators = [
-            {"name": name.removeprefix("correlators/"), "momentum": [0, 0, 0], "values": values.tolist()}
-            for name, values in self.series.items()
-            if name.startswith("correlators/")
+            {"name": hadron, "momentum": list(momentum), "values": values.tolist()}
+            for (hadron, momentum), values in self.correlators().items()
         ]
         return {"configurations": configurations, "correlators": correlators}
+
+    def correlators(self) -> dict[tuple[str, tuple[int, ...]], NDArray[np.float64]]:
+        """Return the series of each correlator by its name and momentum, the usual hadrons first."""
+        found = {}
+        for name, values in self.series.items():
+            hadron, _, momentum = name.removeprefix("correlators/").rstrip(")").partition("(")
+            if name.startswith("correlators/"):
+                numbers = [int(one) for one in momentum.split(",")] if momentum else [0, 0, 0]
+                found[hadron, tuple(numbers)] = values
+        first = {name: at for at, name in enumerate(HADRONS)}
+        return dict(
+            sorted(found.items(), key=lambda one: (first.get(one[0][0], 9), sum(p * p for p in one[0][1])))
+        )
 
     def missing(self, configurations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the configurations that are not measured. Raises BadInput if a file has other links than it had."""
@@ -111,6 +126,11 @@ class Measurements:
                     f"{before['checksums']}, found {one['checksums']}; measure into another file"
                 )
         return [one for one in configurations if Path(one["file"]).name not in known]
+
+
+def correlator_key(name: str, momentum: Sequence[int]) -> str:
+    """Return the name of a correlator among the series: "pion", or with a momentum "pion(1,0,0)"."""
+    return f"{name}({','.join(map(str, momentum))})" if any(momentum) else name
 
 
 def _order(configuration: dict[str, Any]) -> tuple[float, str]:
@@ -266,6 +286,13 @@ def _check(path: str, found: Measurements) -> None:
         )
     if "plaquette" not in found.series:
         raise BadInput(f"{path}: expected the plaquettes of each configuration, found none")
+    odd = [
+        name for name in found.series if name.startswith("correlators/") and not _CORRELATOR.fullmatch(name)
+    ]
+    if odd:
+        raise BadInput(
+            f"{path}: expected correlators named as pion or pion(1,0,0), found {quoted(odd[0])}; the file was altered"
+        )
     lengths = {"polyakov_loop": (2,), "flow": (len(found.flow_times),), "correlators": found.extents[3:]}
     for name, values in found.series.items():
         expected = (len(found.configurations), *lengths.get(name.partition("/")[0], ()))

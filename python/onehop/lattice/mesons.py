@@ -2,61 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onehop.arguments import real_numbers, require_seed
 from onehop.error import BadInput, Error, explain_public
+from onehop.lattice.contractions import (
+    STAGGERED_MESONS,
+    Projection,
+    meson_correlators,
+    momenta_up_to,
+    nucleon_correlator,
+)
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import require_memory, sites_on_a_rank
+from onehop.lattice.sources import GaussianSmearing, SourceOptions, SpinTaste, noise, quark_sources
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson
 from onehop.text import counted
+
+if TYPE_CHECKING:
+    from onehop._keywords import SourceKeywords, Unpack
 
 __all__ = [
     "Condensate",
     "Mesons",
     "chiral_condensate",
     "effective_mass",
+    "logarithmic_mass",
     "staggered_mesons",
     "wilson_mesons",
 ]
 
+Fields = NDArray[np.complex128]
+Momentum = tuple[int, int, int]
 Progress = Callable[[int], None]
-
-# The upper right blocks of the gamma matrices in docs/reference/lattice_wilson.md.
-_BLOCKS = np.array([[[0, 1j], [1j, 0]], [[0, -1], [1, 0]], [[1j, 0], [0, -1j]], [[1, 0], [0, 1]]])
-
-
-def _gamma(direction: int) -> NDArray[np.complex128]:
-    gamma = np.zeros((4, 4), np.complex128)
-    gamma[:2, 2:] = _BLOCKS[direction]
-    gamma[2:, :2] = _BLOCKS[direction].conj().T
-    return gamma
+_AT_ONCE = 4  # noise vectors
 
 
 class Mesons(NamedTuple):
-    """Correlators at zero momentum from a point source at the origin, one number for each time.
+    """Correlators, one number for each time behind the source.
 
     Attributes
     ----------
-    pion : array
-        The sum over space, colours and spins of `|G(x, t)|²`.
-    rho : array
-        The mean over the three directions in space.
+    correlators : dict
+        For each name an array of shape (momentum, time).
+    momenta : list of tuple of int
+        The momenta, in units of 2 pi / extent; the first is 0.
     iterations : int
         Total number of solver iterations.
     true_residual : float
         The largest residual of all solves.
     """
 
-    pion: NDArray[np.float64]
-    rho: NDArray[np.float64]
+    correlators: dict[str, NDArray[np.float64]]
+    momenta: list[tuple[int, int, int]]
     iterations: int
     true_residual: float
+
+    @property
+    def pion(self) -> NDArray[np.float64]:
+        """The pion at zero momentum: the sum over space, colours and spins of `|G(x, t)|²`."""
+        return self.correlators["pion"][0]
+
+    @property
+    def rho(self) -> NDArray[np.float64]:
+        """The rho at zero momentum, the mean over the three directions in space."""
+        return self.correlators["rho"][0]
 
 
 class Condensate(NamedTuple):
@@ -76,22 +91,32 @@ def _solved(result: Any, tolerance: float) -> NDArray[np.complex128]:
     return result.solution
 
 
-def _over_space(gauge: Gauge, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum the numbers of all blocks, each of shape (t, ..., x), over space; return one number per time. Collective."""
-    part = gauge.geometry.block_slices(gauge.group.rank)[0]
-    mine = np.zeros(gauge.geometry.extents[-1])
-    mine[part] = values.reshape(values.shape[0], -1).sum(axis=1)
-    return np.sum([np.frombuffer(one) for one in gauge.group.allgather(mine.tobytes())], axis=0)
+class _Solves:
+    """Solves for several right-hand sides at once, which count themselves."""
 
+    def __init__(
+        self, solve: Callable[..., Any], tolerance: float, iterations: int, progress: Progress | None
+    ) -> None:
+        self._solve, self._limits = solve, {"tolerance": tolerance, "iterations": iterations}
+        self._progress, self._done = progress, 0
+        self.iterations, self.true_residual = 0, 0.0
 
-def _point_sources(gauge: Gauge, inner: tuple[int, ...]) -> Iterator[NDArray[np.complex128]]:
-    shape = (*gauge.geometry.block_shape, *inner)
-    origin = (0,) * len(gauge.geometry.block)
-    for index in np.ndindex(inner):
-        source = np.zeros(shape, np.complex128)
-        if gauge.group.rank == 0:  # the block of rank 0 contains the origin
-            source[(*origin, *index)] = 1
-        yield source
+    def __call__(self, sources: Fields) -> Fields:
+        """Return the solutions for sources along the first axis. Raises Error if one did not converge."""
+        result = self._solve(sources, **self._limits)
+        solutions = _solved(result, self._limits["tolerance"])
+        self.iterations += result.iterations
+        self.true_residual = max(self.true_residual, result.true_residual)
+        for _ in range(len(sources)):
+            if self._progress is not None:
+                self._progress(self._done)
+            self._done += 1
+        return solutions
+
+    def mesons(self, found: list[dict[str, Fields]], momenta: list[Momentum]) -> Mesons:
+        """Return the means of the correlators of all sources."""
+        means = {name: np.mean([one[name].real for one in found], axis=0) for name in found[0]}
+        return Mesons(means, momenta, self.iterations, self.true_residual)
 
 
 def staggered_mesons(
@@ -101,39 +126,69 @@ def staggered_mesons(
     *,
     tolerance: float = 1e-10,
     iterations: int = 10000,
+    one_link: bool = False,
+    phases: str = "standard",
     progress: Progress | None = None,
+    **keywords: Unpack[SourceKeywords],
 ) -> Mesons:
-    """Measure the Goldstone pion and the local rho (gamma_i x gamma_i) of staggered quarks. Collective.
+    """Measure the local mesons of staggered quarks, and on request those that are point-split by one link. Collective.
 
-    The pion has the sign +1 everywhere, the rho (-1)^(x_i). The rho correlator also contains a state of opposite
-    parity, which alternates in time.
+    They are those of `contractions.STAGGERED_MESONS`. The pion is Goldstone's. The correlators also contain a state of
+    opposite parity, which alternates in time.
 
     Parameters
     ----------
     gauge : Gauge
-        Provides the geometry.
+        Provides the geometry, and the links of point-split operators.
     operator : Staggered
         The operator on this lattice: naive, or with fat and long links.
+    one_link : bool
+        Whether to measure point-split mesons, which take nine more solves.
+    phases : {"standard", "milc"}
+        The phases of the operator, which point-split operators have, too.
     progress : callable, optional
         Called with the number of each finished solve.
+
+    Other Parameters
+    ----------------
+    source, sink, origin, sources, momenta, seed
+        As for `wilson_mesons`, without Gaussian smearing; the sink is a point.
 
     Raises
     ------
     Error
         A solve did not converge.
     """
-    axes = np.indices(gauge.geometry.block_shape)[::-1]
-    signs = sum(
-        (-1.0) ** (axes[i] + gauge.geometry.origin(gauge.group.rank)[i]) for i in range(len(axes) - 1)
-    ) / (len(axes) - 1)
-    square, worst, total = np.zeros(gauge.geometry.block_shape), 0.0, 0
-    for number, source in enumerate(_point_sources(gauge, (3,))):
-        result = operator.solve(source, mass, tolerance=tolerance, iterations=iterations)
-        square += (np.abs(_solved(result, tolerance)) ** 2).sum(axis=-1)
-        worst, total = max(worst, result.true_residual), total + result.iterations
-        if progress is not None:
-            progress(number)
-    return Mesons(_over_space(gauge, square), _over_space(gauge, square * signs), total, worst)
+    options = SourceOptions.of("staggered_mesons", keywords)
+    options.check_sources(gauge.geometry.extents)
+    if options.source == "gaussian" or options.sink != "point" or (one_link and options.source != "point"):
+        raise BadInput(
+            "expected a point sink and no Gaussian source with staggered quarks, and a point source for point-split "
+            f"mesons, found the source {options.source} and the sink {options.sink}"
+        )
+    momenta = momenta_up_to(options.momenta)
+    solves = _Solves(
+        lambda source, **how: operator.solve(source, mass, **how), tolerance, iterations, progress
+    )
+    found = []
+    for number, origin in enumerate(options.origins(gauge.geometry.extents[-1])):
+        project = Projection(gauge, momenta, origin)
+        source = quark_sources(gauge, options.source, origin, seed=options.seed, number=number)
+        quark = solves(source)
+        split = {}  # by direction; at a point source all spins have the same sign
+        for direction in (1, 2, 4) if one_link else ():
+            split[direction] = solves(SpinTaste(gauge, 0, direction, origin, phases=phases)(source))
+        means = {}
+        for name, operators in STAGGERED_MESONS.items():
+            parts = []
+            for spin, taste in operators if one_link or operators[0][0] == operators[0][1] else ():
+                sink = SpinTaste(gauge, spin, taste, origin, phases=phases)
+                moved = sink(quark if spin == taste else split[spin ^ taste])
+                parts.append(project.of_sites((quark.conj() * moved).sum(axis=(0, -1))))
+            if parts:
+                means[name] = np.mean(parts, axis=0)
+        found.append(means)
+    return solves.mesons(found, momenta)
 
 
 def wilson_mesons(
@@ -143,38 +198,78 @@ def wilson_mesons(
     tolerance: float = 1e-10,
     iterations: int = 10000,
     progress: Progress | None = None,
+    **keywords: Unpack[SourceKeywords],
 ) -> Mesons:
-    """Measure the pion (gamma_5) and the rho (gamma_i) of Wilson or clover quarks. Collective.
+    """Measure mesons with all 16 gamma matrices and the nucleon of Wilson or clover quarks. Collective.
+
+    The names of mesons are those of `contractions.WILSON_MESONS`, and `rho`, the mean over directions.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with the number of each finished solve.
+
+    Other Parameters
+    ----------------
+    source : {"point", "gaussian", "wall", "z2", "random-wall"}
+        A point, a point with `sources.GaussianSmearing`, or all sites of a time: with 1, with Z2 noise, or with random
+        colour vectors. A wall needs a fixed gauge. With noise there is no nucleon.
+    sink : {"point", "gaussian", "wall"}
+        The same for the sink; a wall is the sum over space.
+    origin : tuple of int
+        The site x, y, z, t of the first source; correlators begin with its time.
+    sources : int
+        Number of sources at equal distances in time; correlators are their means.
+    width, smear_steps, ape_alpha, ape_steps
+        Parameters of `sources.GaussianSmearing`.
+    momenta : int
+        The largest p² of the momenta, in units of (2 pi / extent)².
+    seed : int
+        Seed of the noise, which is the same on every grid of ranks.
 
     Raises
     ------
+    BadInput
+        Sources that are outside of the lattice, or whose number does not divide its times; momenta with a wall.
     Error
         A solve did not converge.
     """
-    block = gauge.geometry.block_shape
+    options = SourceOptions.of("wilson_mesons", keywords)
+    geometry = gauge.geometry
+    options.check_sources(geometry.extents)
     # All columns, and about eight copies of a time slice in the contraction.
-    needed = sites_on_a_rank(gauge.geometry.extents, gauge.group.size) * 144 * 16 * (1 + 8 / block[0])
-    require_memory(gauge.group, gauge.geometry.extents, needed, "propagators")
-    columns, worst, total = [], 0.0, 0
-    for number, source in enumerate(_point_sources(gauge, (4, 3))):
-        result = operator.solve(source, tolerance=tolerance, iterations=iterations)
-        columns.append(_solved(result, tolerance))
-        worst, total = max(worst, result.true_residual), total + result.iterations
-        if progress is not None:
-            progress(number)
-    gammas = [_gamma(direction) for direction in range(4)]
-    gamma5 = gammas[0] @ gammas[1] @ gammas[2] @ gammas[3]
-    pion, rho = np.zeros(block), np.zeros(block)
-    for t in range(block[0]):
-        propagator = np.stack([one[t] for one in columns], axis=-1).reshape(
-            *block[1:], 4, 3, 4, 3
-        )  # s, c, s0, c0
-        pion[t] = (np.abs(propagator) ** 2).sum(axis=(-4, -3, -2, -1))
-        for gamma in gammas[:3]:
-            turn = gamma5 @ gamma
-            turned = np.einsum("ab,...bcde,fd->...acfe", turn, propagator, turn.conj(), optimize=True)
-            rho[t] += (turned * propagator.conj()).sum(axis=(-4, -3, -2, -1)).real / 3
-    return Mesons(_over_space(gauge, pion), _over_space(gauge, rho), total, worst)
+    needed = (
+        sites_on_a_rank(geometry.extents, gauge.group.size) * 144 * 16 * (1 + 8 / geometry.block_shape[0])
+    )
+    require_memory(gauge.group, geometry.extents, needed, "propagators")
+    smear = None
+    if "gaussian" in (options.source, options.sink):
+        ape = {"ape_alpha": options.ape_alpha, "ape_steps": options.ape_steps}
+        smear = GaussianSmearing(gauge, options.width, options.smear_steps, **ape)
+    momenta = momenta_up_to(options.momenta)
+    solves = _Solves(operator.solve, tolerance, iterations, progress)
+    found = []
+    for number, origin in enumerate(options.origins(geometry.extents[3])):
+        project = Projection(gauge, momenta, origin)
+        kind = "point" if options.source == "gaussian" else options.source
+        vectors = quark_sources(gauge, kind, origin, seed=options.seed, number=number)
+        if smear is not None and options.source == "gaussian":
+            vectors = smear(vectors)
+        columns = np.empty((4, *vectors.shape[:-1], 4, 3), np.complex128)
+        for spin in range(4):
+            source = np.zeros(columns.shape[1:], np.complex128)
+            source[..., spin, :] = vectors
+            columns[spin] = solves(source)
+            if smear is not None and options.sink == "gaussian":
+                columns[spin] = np.moveaxis(smear(np.moveaxis(columns[spin], -2, 0)), 0, -2)
+        if options.sink == "wall":
+            columns = project.at_one_site(columns)
+        parts = meson_correlators(project, columns)
+        parts["rho"] = np.mean([parts[f"rho_{direction}"] for direction in "xyz"], axis=0)
+        if not options.has_noise:
+            parts["nucleon"] = nucleon_correlator(project, columns, antiperiodic=operator.antiperiodic)
+        found.append(parts)
+    return solves.mesons(found, momenta)
 
 
 def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.float64]:
@@ -221,10 +316,22 @@ def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.fl
     return np.where(solvable, (low + high) / 2, np.nan)
 
 
+def logarithmic_mass(correlator: NDArray[Any]) -> NDArray[np.float64]:
+    """Return log(C(t) / C(t + 1)) for t = 0 ... T/2 - 1, the effective mass of a baryon in its half of the times.
+
+    The correlator has the shape (..., T); the mass is NaN where the ratio is not positive.
+    """
+    found = np.asarray(correlator, float)
+    half = found.shape[-1] // 2
+    first, then = found[..., :half], found[..., 1 : half + 1]
+    ratio = np.divide(first, then, out=np.full_like(first, np.nan), where=first * then > 0)
+    return np.log(ratio)
+
+
 def chiral_condensate(
     gauge: Gauge,
-    operator: Staggered,
-    mass: float,
+    operator: Staggered | Wilson,
+    mass: float | None = None,
     *,
     noise_vectors: int = 10,
     seed: int = 1,
@@ -232,35 +339,41 @@ def chiral_condensate(
     iterations: int = 10000,
     progress: Progress | None = None,
 ) -> Condensate:
-    """Estimate tr M^-1 / volume with M = 2 m + D from Z4 noise vectors, the same on every grid. Collective.
+    """Estimate tr M^-1 / volume from Z4 noise vectors, the same on every grid. Collective.
 
-    Each noise vector xi contributes Re (xi, M^-1 xi) = 2 m |M^-1 xi|², because D is anti-Hermitian.
+    Each noise vector xi contributes Re (xi, M^-1 xi) / volume; for staggered quarks, whose M is 2 m + D, it is
+    2 m |M^-1 xi|² / volume, because D is anti-Hermitian.
+
+    Parameters
+    ----------
+    mass : float, optional
+        The mass of staggered quarks.
 
     Raises
     ------
     BadInput
-        `noise_vectors` is below 1.
+        `noise_vectors` is below 1, or staggered quarks have no mass.
     Error
         A solve did not converge.
     """
     seed = require_seed(seed)
     if noise_vectors < 1:
         raise BadInput(f"expected 1 noise vector or more, found {noise_vectors}")
-    geometry = gauge.geometry
-    whole = (
-        sites_on_a_rank(geometry.extents, 1) * 3 * (8 + 2 * 16)
-    )  # every rank draws the noise of the whole lattice
-    require_memory(gauge.group, geometry.extents, whole, "noise vectors")
-    slices = geometry.block_slices(gauge.group.rank)
-    values = []
-    for number in range(noise_vectors):
-        random = np.random.Generator(np.random.Philox(key=[seed, number]))
-        noise = 1j ** random.integers(0, 4, (*geometry.shape, 3))[slices]
-        result = operator.solve(noise, mass, tolerance=tolerance, iterations=iterations)
-        square = _over_space(gauge, (np.abs(_solved(result, tolerance)) ** 2).sum(axis=-1))
-        values.append(float(2 * mass * square.sum() / np.prod(geometry.extents)))
-        if progress is not None:
-            progress(number)
+    wilson = isinstance(operator, Wilson)
+    if wilson == (mass is not None):
+        raise BadInput(f"expected a mass of staggered quarks, and none of Wilson quarks, found {mass}")
+    solve = operator.solve if wilson else lambda source, **how: operator.solve(source, mass, **how)
+    solves = _Solves(solve, tolerance, iterations, progress)
+    project, volume = Projection(gauge), np.prod(gauge.geometry.extents)
+    values: list[float] = []
+    for first in range(0, noise_vectors, _AT_ONCE):
+        numbers = range(first, min(first + _AT_ONCE, noise_vectors))
+        sources = np.stack([noise(gauge, "z4", (4, 3) if wilson else (3,), seed, one) for one in numbers])
+        solutions = solves(sources)
+        products = sources.conj() * solutions if wilson else 2 * (mass or 0) * np.abs(solutions) ** 2
+        for one in products:
+            sites = one.reshape(*gauge.geometry.block_shape, -1).sum(axis=-1)
+            values.append(float(project.of_sites(sites).real.sum() / volume))
     error = float(np.std(values, ddof=1) / np.sqrt(noise_vectors)) if noise_vectors > 1 else None
     return Condensate(float(np.mean(values)), error, values)
 

@@ -130,6 +130,7 @@ class Wilson(_core.LatticeWilson):
             threads=threads,
         )
         self._shape = (*gauge.geometry.block_shape, 4, 3)
+        self.antiperiodic = antiperiodic
 
     def dslash(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """Return D v, or with `dagger` the adjoint of D applied to v."""

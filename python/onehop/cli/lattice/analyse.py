@@ -15,7 +15,7 @@ from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
 from onehop.lattice.analysis import AnalysisSettings, EffectiveMasses, Quantity
 from onehop.lattice.analysis import analyse as quantities_of
-from onehop.lattice.measurements import Measurements, read_measurements
+from onehop.lattice.measurements import HADRONS, Measurements, read_measurements
 from onehop.options import LARGEST_INT, LARGEST_SEED, argument, file_option, option
 from onehop.text import counted
 
@@ -41,6 +41,9 @@ class Analyse(JsonOptions):
         metavar="FIRST-LAST",
         default="the longest range up to the last time with a good error, with p of at least 0.05",
     )
+    correlator: list[str] = option(
+        [], "Also fit the mass of this hadron, for example a0, or all; repeat the option.", metavar="NAME"
+    )
     plot: str | None = file_option(
         "Plot histories, t² E, and effective masses with their plateaus to FILE.", "the plot"
     )
@@ -53,7 +56,9 @@ class Analyse(JsonOptions):
             fit = (0, 0) if parts is None else (int(parts[1]), int(parts[2]))
             if fit[0] >= fit[1]:
                 raise BadInput(f"expected --fit as FIRST-LAST, for example 4-9, found {self.fit!r}")
-        return AnalysisSettings(self.skip, self.bin_size, self.bootstraps, self.seed, fit)
+        return AnalysisSettings(
+            self.skip, self.bin_size, self.bootstraps, self.seed, fit, tuple(self.correlator)
+        )
 
 
 def with_error(value: float | None, error: float | None) -> str:
@@ -95,13 +100,13 @@ def _table(found: Measurements, quantities: list[Quantity], skip: int) -> Table:
     return table
 
 
-def _correlators(found: Measurements, masses: list[EffectiveMasses], skip: int) -> Table:
+def _correlators(masses: list[EffectiveMasses]) -> Table:
     """Tabulate correlators and effective masses, in lattice units, with their errors."""
     table = Table(">t / a", title="Correlators and effective masses, in lattice units")
     table.caption = "errors of C(t): standard deviations of the mean, without autocorrelations"
     columns: list[list[str]] = []
     for one in masses:
-        series = found.series[f"correlators/{one.name}"][skip:]
+        series = one.columns
         table.columns += [Column(f">{one.name} C(t)"), Column(">a m")]
         errors = series.std(axis=0, ddof=1) / np.sqrt(len(series)) if len(series) > 1 else 0 * series[0]
         columns.append([f"{c:.4e} ± {e:.1e}" for c, e in zip(series.mean(axis=0), errors, strict=True)])
@@ -140,7 +145,7 @@ def _plot(
     for panel, one in zip(axes[-1], masses, strict=False):
         good = np.isfinite(one.errors)
         panel.errorbar(np.flatnonzero(good), one.values[good], one.errors[good], fmt="o", markersize=4)
-        fitted = named[f"{one.name}_mass"]
+        fitted = named[one.fitted]
         if fitted.value is not None and fitted.fit_range is not None:
             width = fitted.error or 0.0
             panel.fill_between(fitted.fit_range, fitted.value - width, fitted.value + width, alpha=0.4)
@@ -163,7 +168,7 @@ def analyse(options: Analyse) -> None:
     screen = console(options.json)
     screen.print(_table(found, [one for one in quantities if one.value is not None], options.skip))
     if masses:
-        screen.print(_correlators(found, masses, options.skip))
+        screen.print(_correlators(masses))
     for one in quantities:
         if one.fit_range is not None:
             times = f"{one.fit_range[0]} to {one.fit_range[1]}"
@@ -189,6 +194,7 @@ def analyse(options: Analyse) -> None:
         ],
     }
     write_json(options.json, report)
-    without = [one for one in quantities if one.name.endswith("_mass") and one.value is None]
+    always = [f"{name}_mass" for name in HADRONS]
+    without = [one for one in quantities if one.name in always and one.value is None]
     if without:
         raise Error("; ".join(f"{one.name}: {one.said}" for one in without))

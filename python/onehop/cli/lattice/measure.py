@@ -15,13 +15,15 @@ from onehop.cli.screen import Table
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.lattice import FlowPoint, GaugeFile
-from onehop.lattice.measurements import Measurements
+from onehop.lattice.measurements import HADRONS, Measurements
 from onehop.launch import ensure_ranks
 
 
 def plot_mesons(left: Any, right: Any, report: dict[str, Any]) -> None:
     """Draw the correlators into the axes `left`, and the effective masses into `right`."""
-    for name, marker in (("pion", "o"), ("rho", "s")):
+    for name, marker in (("pion", "o"), ("rho", "s"), ("nucleon", "^")):
+        if name not in report:
+            continue
         left.semilogy(np.abs(report[name]), marker, markersize=4, label=name)
         masses = [np.nan if one is None else one for one in report[f"{name}_mass"]]
         right.plot(masses, marker, markersize=4, label=name)
@@ -84,8 +86,8 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
             table.add_row("t0 (t² E = 0.3)", f"{report['reference_time']:.5g}")
     if "quarks" in report:
         quarks = report["quarks"]
-        for name in ("pion", "rho"):
-            known = [one for one in quarks[f"{name}_mass"] if one is not None]
+        for name in HADRONS:
+            known = [one for one in quarks.get(f"{name}_mass", []) if one is not None]
             if known:
                 table.add_row(f"a m of the {name}, at the largest time", f"{known[-1]:.5g}")
         if "condensate" in quarks:
@@ -97,9 +99,11 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
 
 def _correlators(quarks: dict[str, Any]) -> Table:
     """Tabulate the correlators and effective masses of one configuration, which has no errors."""
-    columns = (">t / a", ">pion C(t)", ">a m", ">rho C(t)", ">a m")
-    table = Table(*columns, title="Correlators and effective masses, in lattice units")
-    names = ("pion", "pion_mass", "rho", "rho_mass")
+    hadrons = [name for name in HADRONS if name in quarks]
+    columns = [title for name in hadrons for title in (f">{name} C(t)", ">a m")]
+    table = Table(">t / a", *columns, title="Correlators and effective masses, in lattice units")
+    table.caption = quarks.get("said")
+    names = [one for name in hadrons for one in (name, f"{name}_mass")]
     for time, values in enumerate(itertools.zip_longest(*(quarks[name] for name in names))):
         texts = [
             f"{one:.4{'g' if number % 2 else 'e'}}" if one is not None else ""
@@ -113,7 +117,7 @@ def measure(options: Measure) -> None:
     """Read a gauge field, verify it against its header, and measure plaquettes, traces, Polyakov loop and energy.
 
     Plaquettes and traces are averages of Re tr / 3, so that unit links give 1. --flow adds energy and topological
-    charge along the gradient flow, --quarks adds meson correlators with their effective masses. Several files are
+    charge along the gradient flow, --quarks adds correlators of hadrons with effective masses. Several files are
     measured side by side, by as many ranks each as there are more ranks than files, or as --grid has.
     """
     options.check()
@@ -133,4 +137,5 @@ def measure(options: Measure) -> None:
         _plot(options.plot, points, report.get("quarks"))
     alone = Measurements({}, found.extents)
     alone.add([report | {"number": None}])
+    report.get("quarks", {}).pop("correlators", None)  # they are in the parts
     write_json(options.json, report | alone.parts())

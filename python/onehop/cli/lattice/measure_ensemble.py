@@ -49,7 +49,7 @@ def _settings(options: Measure) -> dict[str, Any]:
     for part, chosen in ((FlowOptions, options.flow), (QuarkOptions, options.quarks)):
         if chosen is not None:
             found |= {name: value for name, value in options.part(part).items() if value is not None}
-    return found
+    return json.loads(json.dumps(found))  # lists, as they are read
 
 
 def _begin(options: Measure, group: Group) -> tuple[Measurements, list[dict[str, Any]], int]:

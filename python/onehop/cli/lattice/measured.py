@@ -36,8 +36,10 @@ from onehop.lattice import (
 )
 from onehop.lattice.conventions import Convention, convention
 from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
+from onehop.lattice.measurements import HADRONS, correlator_key
+from onehop.lattice.sources import SourceOptions
 from onehop.lattice.staggered import STAGGERED_ACTIONS
-from onehop.options import LARGEST_INT, Options, argument, file_option, option
+from onehop.options import LARGEST_INT, Options, argument, fields_of, file_option, option
 from onehop.output import check_file_target
 
 
@@ -64,14 +66,14 @@ ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 
 
 @dataclass(kw_only=True)
-class QuarkOptions(Options):
+class QuarkOptions(SourceOptions):
     """The quarks that are measured."""
 
     title = "Quarks"
 
     quarks: str | None = option(
         None,
-        "Also measure pion and rho correlators with this quark action, from a point source.",
+        "Also measure correlators of hadrons with this quark action.",
         choices=ACTIONS,
     )
     mass: float | None = option(None, "Quark mass; above 0 for staggered quarks.")
@@ -84,9 +86,13 @@ class QuarkOptions(Options):
     phases: str = phases_option("standard", "Staggered phases.")
     noise_vectors: int = option(
         0,
-        "Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
+        "Number of noise vectors for the chiral condensate; 0: do not measure it.",
         low=0,
         high=LARGEST_INT,
+    )
+    one_link: bool = option(
+        False,
+        "Also measure mesons of staggered quarks that are point-split by one link, from a point source.",
     )
     residual: float = option(1e-9, "Tolerance |b - M x| / |b| of the propagators.", above=0)
 
@@ -94,18 +100,7 @@ class QuarkOptions(Options):
         """Check the options before any rank starts."""
         action = self.quarks
         if action is None:
-            others = (
-                "mass",
-                "kappa",
-                "u0",
-                "naik_epsilon",
-                "projection",
-                "boundary",
-                "csw",
-                "noise_vectors",
-                "residual",
-                "phases",
-            )
+            others = [field.name for field in fields_of(QuarkOptions) if field.name != "quarks"]
             self.refuse(others, "goes with --quarks")
             return
         if self.kappa is not None and action not in STAGGERED_ACTIONS:
@@ -124,45 +119,87 @@ class QuarkOptions(Options):
             raise BadInput(
                 f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {self.mass}"
             )
-        if action not in STAGGERED_ACTIONS:
-            self.refuse(("noise_vectors", "phases"), f"is for staggered quarks, found --quarks {action}")
+        staggered = action in STAGGERED_ACTIONS
+        if not staggered:
+            self.refuse(("phases", "one_link"), f"is for staggered quarks, found --quarks {action}")
         if action != "clover":
             self.refuse(("csw",), f"is for --quarks clover, found {action}")
+        if staggered and (self.source == "gaussian" or self.sink != "point"):
+            raise BadInput(
+                f"expected a point sink and another source than gaussian with --quarks {action}, found --source "
+                f"{self.source} and --sink {self.sink}"
+            )
+        if self.one_link and self.source != "point":
+            raise BadInput(f"expected --source point with --one-link, found {self.source}")
+        self.check_sources()
+        if "gaussian" not in (self.source, self.sink):
+            self.refuse(
+                ("width", "smear_steps", "ape_alpha", "ape_steps"), "is for a gaussian --source or --sink"
+            )
+        elif not self.ape_steps:
+            self.refuse(("ape_alpha",), "goes with --ape-steps")
+        if not self.has_noise and not self.noise_vectors:
+            self.refuse(("seed",), "is for noise: --source z2 or random-wall, or --noise-vectors")
+
+    def solves(self) -> int:
+        """Return the number of right-hand sides on a configuration."""
+        each = 3 if self.quarks in STAGGERED_ACTIONS else 12
+        if self.source == "random-wall":
+            each //= 3
+        return each * (4 if self.one_link else 1) * self.sources + self.noise_vectors
 
 
 def _numbers(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
+WALL = "the correlators of a wall depend on the gauge: expected links in a fixed gauge, which no file says"
+
+
 def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Convention) -> dict[str, Any]:
     """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
     kappa = wilson_kappa(mass) if options.kappa is None else options.kappa
-    action, noise_vectors = options.quarks or "", options.noise_vectors
+    action = options.quarks or ""
     staggered, antiperiodic = action in STAGGERED_ACTIONS, options.boundary == "antiperiodic"
-    with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
+    sources = options.part(SourceOptions)
+    operator: Any
+    with progress("propagators", total=options.solves()) as advance:
         how: dict[str, Any] = {"tolerance": options.residual, "progress": lambda _number: advance(1)}
         if staggered:
             signs: dict[str, Any] = {"antiperiodic": antiperiodic, "phases": options.phases}
             operator = staggered_operator(gauge, action, options, **signs)
-            found = mesons.staggered_mesons(gauge, operator, mass, **how)
+            how["phases"] = options.phases
+            found = mesons.staggered_mesons(
+                gauge, operator, mass, one_link=options.one_link, **how, **sources
+            )
+            del how["phases"]
         else:
             csw = options.csw if action == "clover" else 0.0
-            wilson = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic)
-            found = mesons.wilson_mesons(gauge, wilson, **how)
+            operator = Wilson(gauge, kappa, csw=csw, antiperiodic=antiperiodic)
+            found = mesons.wilson_mesons(gauge, operator, **how, **sources)
         factor = theirs.staggered_propagator_factor if staggered else theirs.wilson_factor(kappa)
-        report: dict[str, Any] = {
-            "action": action,
-            "mass": mass,
-            "boundary": options.boundary,
-            "pion": (factor**2 * found.pion).tolist(),
-            "rho": (factor**2 * found.rho).tolist(),
-            "pion_mass": _numbers(mesons.effective_mass(found.pion)),
-            "rho_mass": _numbers(mesons.effective_mass(found.rho, 2 if staggered else 1)),
-            "iterations": found.iterations,
-            "true_residual": found.true_residual,
-        }
-        if noise_vectors:
-            condensate = mesons.chiral_condensate(gauge, operator, mass, noise_vectors=noise_vectors, **how)
+        report: dict[str, Any] = {"action": action, "mass": mass, "boundary": options.boundary}
+        report["source"], report["sink"] = options.source, options.sink
+        if "wall" in (options.source, options.sink):
+            report["said"] = WALL
+        series: dict[str, list[float]] = {}
+        for name, values in found.correlators.items():
+            power = 3 if name == "nucleon" else 2
+            for momentum, one in zip(found.momenta, factor**power * values, strict=True):
+                series[correlator_key(name, momentum)] = one.tolist()
+        for name in (name for name in HADRONS if name in series):
+            report[name] = series[name]
+            one = found.correlators[name][0]
+            if name == "nucleon":
+                masses = mesons.logarithmic_mass(one)
+            else:
+                masses = mesons.effective_mass(one, 2 if staggered and name == "rho" else 1)
+            report[f"{name}_mass"] = _numbers(masses)
+        report |= {"iterations": found.iterations, "true_residual": found.true_residual}
+        report["correlators"] = series
+        if options.noise_vectors:
+            how |= {"noise_vectors": options.noise_vectors, "seed": options.seed}
+            condensate = mesons.chiral_condensate(gauge, operator, mass if staggered else None, **how)
             error = condensate.error
             report["condensate"] = factor * condensate.mean
             report["condensate_error"] = None if error is None else factor * error
