@@ -29,6 +29,7 @@ NOT_RUN = {
     "lattice analyse": "needs its measurements",
     "lattice solve --fat": "needs a source in a file of another code",
     "lattice solve cfg.milc": "needs fields of another code",
+    "lattice measure weak_field": "needs a field of another code",
 }
 SMALLER = [
     (r"^(run|lattice [a-hj-z]\w+|poisson)(.*?) -n \d+", r"\1\2"),  # one rank: this process
