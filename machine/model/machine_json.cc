@@ -108,6 +108,7 @@ std::string Machine::to_json(int indent) const {
   json["onehop_machine"] = format_version;
   json["name"] = name;
   json["title"] = title;
+  if (device) json["device"] = true;
   json["levels"] = Json::array();
   for (const Level& level : levels) json["levels"].push_back(to_json_value(level));
   add_fields<Machine>(json, *this, detail::machine_figures, detail::machine_tables);
@@ -118,8 +119,8 @@ Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
   const Node root(text, name);
   root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
-                   {"title", "copies", "updates", "shared_updates", "packed_piece", "packed_pieces", "copied_piece",
-                    "used_line", "multiply_adds_double", "multiply_adds_single"});
+                   {"title", "device", "copies", "updates", "shared_updates", "packed_piece", "packed_pieces",
+                    "copied_piece", "used_line", "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
     version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
@@ -127,6 +128,7 @@ Machine Machine::from_json(std::string_view text) {
   Machine machine;
   machine.name = root.at("name").text();
   if (root.has("title")) machine.title = root.at("title").text();
+  if (root.has("device")) machine.device = root.at("device").boolean();
   machine.levels = root.at("levels").list(level_from);
   read_fields<Machine>(root, machine, detail::machine_figures, detail::machine_tables);
   machine.check();

@@ -79,6 +79,7 @@ void bind_machine(nb::module_& module) {
   bind_fields(machine, onehop::detail::machine_figures, onehop::detail::machine_tables);
   machine.def_ro("name", &Machine::name, "Name of the machine's file.")
       .def_ro("title", &Machine::title, "One line that describes the machine.")
+      .def_ro("device", &Machine::device, "Whether each processor is a card.")
       .def_prop_ro("levels", tuple_of(&Machine::levels), "Levels, innermost first.")
       .def_prop_ro("processors", &Machine::processors, "Number of processors.")
       .def("job", &Machine::job, "processors"_a,

@@ -134,10 +134,10 @@ void bind_quantum_placement(nb::module_& module) {
           "lazy_swaps.")
       .def(
           "groups",
-          [](const Placement& p, int rank) {
+          [](const Placement& p, int rank, bool on_device) {
             const auto groups = [&] {
               const nb::gil_scoped_release released;
-              return p.groups(rank);
+              return p.groups(rank, on_device);
             }();
             nb::list stages;
             for (const auto& stage : groups) {
@@ -147,8 +147,10 @@ void bind_quantum_placement(nb::module_& module) {
             }
             return stages;
           },
-          nb::sig("def groups(self, rank: int = 0) -> list[list[dict[str, Any]]]"), "rank"_a = 0,
-          "List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.")
+          nb::sig("def groups(self, rank: int = 0, on_device: bool = False) -> list[list[dict[str, Any]]]"),
+          "rank"_a = 0, "on_device"_a = false,
+          "List for each stage the passes that the engine, or that of devices, makes over the amplitudes of a rank, as "
+          "dictionaries.")
       .def("exchanges_at_least", &Placement::exchanges_at_least, nb::call_guard<nb::gil_scoped_release>(),
            "Return a number of exchanges that no placement of these operations can go below.")
       .def("passes_at_least", &Placement::passes_at_least, nb::call_guard<nb::gil_scoped_release>(),

@@ -198,11 +198,6 @@ class Encoder {
 
 }  // namespace
 
-TileSizes device_tile_sizes(int bits, bool is_double) {
-  const int tile = std::min(bits, is_double ? 10 : 11);
-  return {.tile = tile, .low = std::min(tile, 5), .matrices = true, .steepest_varying = 1e6};
-}
-
 template <typename T>
 TilePass<T> encode_pass(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
                         DeviceBytes& bytes) {

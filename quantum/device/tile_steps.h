@@ -12,10 +12,6 @@
 
 namespace onehop::quantum {
 
-// The sizes of tiles on a device: 16 KiB of amplitudes, so that three tiles fit into the shared memory of a group on
-// every card.
-[[nodiscard]] TileSizes device_tile_sizes(int bits, bool is_double);
-
 // Bytes for the memory of a device, 16-byte aligned pieces.
 class DeviceBytes {
  public:

@@ -84,9 +84,12 @@ double count_passes(int bits, std::span<const LocalOperation> operations, int by
   return static_cast<double>(make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes.size());
 }
 
-std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
-                                          int bytes_per_amplitude) {
-  const PassList list = make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude));
+std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude,
+                                          bool on_device) {
+  constexpr int least_tile = 9;  // of a program of the processor, whose multiply-adds are counted
+  const TileSizes sizes = on_device && bits >= least_tile ? device_tile_sizes(bits, bytes_per_amplitude > 8)
+                                                          : tile_sizes(bits, bytes_per_amplitude);
+  const PassList list = make_pass_list(bits, operations, sizes);
   std::vector<PassSummary> summaries;
   for (const Pass& pass : list.passes) {
     PassSummary& summary = summaries.emplace_back(summarize(pass));

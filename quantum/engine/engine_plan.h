@@ -25,6 +25,8 @@ struct TileSizes {
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
 // For passes over two states: the tiles of both fit in the cache.
 [[nodiscard]] TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude);
+// On a device: 16 KiB of amplitudes, so that three tiles fit into the shared memory of a group on every card.
+[[nodiscard]] TileSizes device_tile_sizes(int bits, bool is_double);
 
 struct Pass {
   std::uint64_t tile = 0;   // a mask of the bits of the tile; 0: the pass applies its only item directly

@@ -314,13 +314,13 @@ void for_each_stage(const Placement& placement, int rank, const Use& use) {
 
 }  // namespace
 
-std::vector<std::vector<PassSummary>> Placement::groups(int rank) const {
+std::vector<std::vector<PassSummary>> Placement::groups(int rank, bool on_device) const {
   if (rank < 0 || rank >= ranks) {
     throw BadInput("placement: expected a rank below " + std::to_string(ranks) + ", found " + std::to_string(rank));
   }
   std::vector<std::vector<PassSummary>> groups;
   for_each_stage(*this, rank, [&](const std::vector<LocalOperation>& local) {
-    groups.push_back(summarize_passes(local_bits, local, static_cast<int>(bytes_per_amplitude)));
+    groups.push_back(summarize_passes(local_bits, local, static_cast<int>(bytes_per_amplitude), on_device));
   });
   return groups;
 }

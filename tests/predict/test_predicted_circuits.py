@@ -9,7 +9,7 @@ from onehop.cli import main
 from onehop.error import BadInput
 from onehop.machine import load_machine
 from onehop.predict import predict_circuit
-from onehop.quantum import Circuit, generators, plan
+from onehop.quantum import Circuit, generators, plan, simulate
 from predicted_machines import two_hosts
 
 
@@ -92,6 +92,14 @@ def test_the_busier_rank_counts() -> None:
     assert found.passes == max(first, last)
     with pytest.raises(BadInput, match="rank below 4, found 4"):
         plans.placement.groups(4)
+
+
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_cards_take_the_passes_of_their_engine(precision: str) -> None:
+    circuit = generators.random_circuit(15, depth=12).to_circuit()
+    ran = simulate(circuit, precision=precision, device="processor")
+    assert predict_circuit(circuit, "h100", 1, precision).passes == ran.passes
+    assert ran.passes > plan(circuit, 1, precision).passes  # tiles of a card are smaller
 
 
 @pytest.mark.parametrize(("qubits", "ranks"), [(33, 1), (36, 8), (39, 64)])

@@ -96,6 +96,7 @@ struct Machine {
   std::string name;           // the name of its file, such as "mira"
   std::string title;          // one line for people
   std::vector<Level> levels;  // innermost first
+  bool device = false;        // whether each processor is a card, on which circuits run in the passes of that engine
   Figure memory_bandwidth;    // bytes per second that one processor reads and writes in its memory
   Figure memory;              // bytes per processor
   // Seconds in which a processor copies contiguous bytes in its memory while all others do the same. Absent: copies

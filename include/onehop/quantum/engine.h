@@ -114,9 +114,9 @@ EngineCounters apply_to_both(std::span<std::complex<T>> ket, std::span<std::comp
 [[nodiscard]] double count_passes_at_least(int bits, std::span<const LocalOperation> operations,
                                            int bytes_per_amplitude);
 
-// The passes that `apply` would make, in order.
+// The passes that `apply` would make, in order, or those of the engine for devices.
 [[nodiscard]] std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
-                                                        int bytes_per_amplitude);
+                                                        int bytes_per_amplitude, bool on_device = false);
 
 // Measures the time in seconds to read and write every amplitude once, the best of a few attempts: a lower bound for
 // the cost of a pass. The amplitudes are negated an even number of times.

@@ -84,7 +84,7 @@ struct Placement {
   [[nodiscard]] std::int64_t bytes_per_rank(double fraction) const noexcept;
   // The passes over its amplitudes that the engine on a rank would make in each stage. Throws BadInput for a rank that
   // does not exist.
-  [[nodiscard]] std::vector<std::vector<PassSummary>> groups(int rank = 0) const;
+  [[nodiscard]] std::vector<std::vector<PassSummary>> groups(int rank = 0, bool on_device = false) const;
   // The total number of these passes on rank 0.
   [[nodiscard]] double passes() const;
   // The passes over a file with the amplitudes of one rank, of which memory holds tiles of 2^tile_bits amplitudes.

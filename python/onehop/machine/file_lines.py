@@ -65,7 +65,7 @@ class FileLines:
 
     def place(self, path: list[str], counts: dict[str, int], number: int) -> None:
         """Note the line of a table, and of a key in it: `[memory.size]` is a line of both."""
-        if path[0] in self.tables and (len(path) > 1 or path[0] != "title"):
+        if path[0] in self.tables and (len(path) > 1 or path[0] not in ("title", "device")):
             table = f"{path[0]}[{counts[path[0]]}]" if path[0] in counts else path[0]
             self.found.setdefault((table, ""), number)
             if len(path) > 1:

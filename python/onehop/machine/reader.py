@@ -24,7 +24,7 @@ _LONGEST = 1 << 20
 # Times, rates and sizes beyond these are slips of the pen, and times computed from them overflow.
 _LEAST, _MOST = 1e-30, 1e30
 _PROCESSOR = "processor"
-_ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
+_ROOT = {"title": True, "device": False, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _PROCESSOR_FIGURES = ("packed_piece", "copied_piece", "used_line")
 _PROCESSOR_TABLES = ("copies", "updates", "shared_updates", "packed_pieces")
 _MEMORY = {
@@ -233,6 +233,7 @@ class _Reader:
             "name": name,
             "title": self.text("", "title", self.root["title"]),
             "levels": [levels[number] for number in order],
+            "device": self.root.get("device", False),
         }
         arithmetic = self.keys("arithmetic", "", self.root.get("arithmetic", {}), _ARITHMETIC)
         for table, values in (("memory", memory), ("arithmetic", arithmetic)):

@@ -188,7 +188,8 @@ def predict_circuit(
 ) -> CircuitPrediction:
     """Predict how long a circuit takes on a machine with one rank per processor.
 
-    Every pass of the engine reads and writes the amplitudes of a rank once, at the memory bandwidth of the machine. It
+    Every pass of the engine, or of the engine of devices where the processors are cards, reads and writes the
+    amplitudes of a rank once, at the memory bandwidth of the machine. It
     takes the time of its multiply-adds instead if that is longer and the machine file gives their rate. Every exchange
     takes the time that `onehop.machine.simulate` gives. Passes and exchanges do not overlap. Planning, the first state
     and sampling are left out.
@@ -246,7 +247,9 @@ def _stages(
     exchanges = _Exchanges(circuit_plan, machine, places)
     local = circuit_plan.placement.local_bits
     # Controls on bits of the rank number leave rank 0 the least to do and the last rank the most, or the reverse.
-    both = (circuit_plan.placement.groups(0), circuit_plan.placement.groups(circuit_plan.ranks - 1))
+    both = [
+        circuit_plan.placement.groups(rank, on_device=machine.device) for rank in (0, circuit_plan.ranks - 1)
+    ]
     for stage, *groups in zip(circuit_plan.placement.stages, *both, strict=True):
         found = exchanges.simulated(stage.swaps) if stage.swaps else None
         number, pass_seconds, arithmetic_seconds = max(map(passes.timed, groups), key=lambda timed: timed[1])
