@@ -81,9 +81,11 @@ add_dependencies(_core_stub _keywords_stub)
 install(FILES "${_stub_folder}/_keywords.pyi" DESTINATION onehop COMPONENT python)
 # `onehop docs` shows the pages, and `man onehop` the commands.
 foreach(folder IN ITEMS tutorials howto reference performance design)
-  file(GLOB _pages CONFIGURE_DEPENDS docs/${folder}/*.md)
+  file(GLOB _pages CONFIGURE_DEPENDS docs/${folder}/*.md docs/${folder}/*.py docs/${folder}/*.txt docs/${folder}/*.ipynb)
   install(FILES ${_pages} DESTINATION onehop/docs/${folder} COMPONENT python)
 endforeach()
+file(GLOB _examples CONFIGURE_DEPENDS examples/halo.* examples/mpi_stencil.cc)  # those of the pages
+install(FILES ${_examples} DESTINATION onehop/examples COMPONENT python)
 add_custom_target(_man_page COMMAND ${Python_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/tools/man_page.py"
                   "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop" ${PROJECT_VERSION} "${CMAKE_CURRENT_BINARY_DIR}/onehop.1")
 add_dependencies(_core_stub _man_page)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # wheel_test.sh [SUITE [ARCHITECTURE]]
-# Installs the wheel of build/wheels/dist in a bare Debian without a compiler, and uses it there: the tour on two ranks, a circuit, a
-# gauge file, `import onehop.torch` without torch. Makes that Debian with debootstrap in build/wheels, from the mirror of this machine,
+# Installs the wheel of build/wheels/dist in a bare Debian without a compiler, and uses it there: the tour on two ranks, circuits, a
+# gauge file, plots, pages, a program that calls QMP, and errors where something is missing. Makes that Debian with debootstrap in build/wheels, from the mirror of this machine,
 # which takes root. What pip needs is downloaded outside: nothing inside reaches the network.
 #   SUITE          trixie (default), whose Python is 3.13
 #   ARCHITECTURE   x86_64 or aarch64; default: that of this machine. Another one runs under qemu-user, for which this script registers
@@ -82,7 +82,7 @@ esac
 rm -rf "$root/wheels" "$root/venv" "$root/samples" "$root/onehop" && mkdir "$root/wheels" "$root/samples"
 cp "$wheel" "$root/wheels"
 "$place/venv/bin/pip" download --quiet --only-binary :all: --python-version "$python" --platform "manylinux_2_28_$architecture" \
-  --platform "manylinux2014_$architecture" --dest "$root/wheels" "$wheel[quantum]" 'hypothesis>=6.80' 'pytest>=7.4' 'pytest-timeout>=2.2'
+  --platform "manylinux2014_$architecture" --dest "$root/wheels" "$wheel[plot,quantum]" 'hypothesis>=6.80' 'pytest>=7.4' 'pytest-timeout>=2.2'
 cp tests/data/qasm/*.qasm "$root/samples"
 cp tests/packaging/{installed.sh,emulated.sh,numpy_products.py} "$root/samples"
 
@@ -93,6 +93,11 @@ processor=()
 if [ "$architecture" = aarch64 ] && [ "$(uname -m)" != aarch64 ]; then processor=(QEMU_CPU=max,sme=off); fi
 inside() { unshare --net env -i "${processor[@]}" PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 chroot "$root" "$@"; }
 inside sh /samples/installed.sh
+# A program that calls QMP, compiled outside against what the wheel has inside.
+read -r -a qmp <<<"$(inside /venv/bin/onehop compat qmp --cflags --libs)"
+qmp=("${qmp[@]/#-I/-I$root}")
+"$place/zig-$architecture/cc" tests/packaging/sum.c "${qmp[@]/#-L/-L$root}" -o "$root/samples/sum"
+inside /venv/bin/onehop launch -n 2 /samples/sum
 if [ "$architecture" != "$(uname -m)" ]; then
   mkdir "$root/onehop"
   cp -r tests pyproject.toml "$root/onehop"

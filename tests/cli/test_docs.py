@@ -9,7 +9,7 @@ import pytest
 
 from onehop.cli import main
 from onehop.cli.commands import COMMANDS, leaves
-from onehop.cli.docs import pages
+from onehop.cli.docs import pages, programs
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,13 +18,35 @@ def test_pages_are_listed_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["docs"]) == 0
     listed = capsys.readouterr().out
     assert re.search(r"^howto/launch +Launching$", listed, re.MULTILINE)
-    assert len(listed.splitlines()) == len(pages()) + 2
+    assert len(listed.splitlines()) == len(pages()) + 3
     for page in ("launch", "howto/launch", "docs/howto/launch.md"):
         assert main(["docs", page]) == 0
         shown = capsys.readouterr().out
         assert shown.startswith("# Launching\n")
         assert ".md)" not in shown
-    assert sum(page.stat().st_size for page in pages().values()) <= 1 << 20  # bytes of the wheel
+    files = [*pages().values(), *programs().values()]
+    assert sum(file.stat().st_size for file in files) <= 1 << 20  # bytes of the wheel
+
+
+def test_pages_show_programs_and_notebooks(capsys: pytest.CaptureFixture[str]) -> None:
+    for page in pages():
+        assert main(["docs", page]) == 0
+        shown = capsys.readouterr().out
+        assert "```{" not in shown, page
+        assert ".md)" not in shown, page
+    assert main(["docs", "tutorials/halo"]) == 0
+    shown = capsys.readouterr().out
+    script = (ROOT / "docs/tutorials/halo.py").read_text()
+    parts = re.findall(r"```py\n(.*?)\n```", shown, re.DOTALL)
+    assert len(parts) == 4
+    assert all(part in script for part in parts)
+    assert parts[-1] == script.rstrip()
+    assert main(["docs", "halo.py"]) == 0
+    assert capsys.readouterr().out == script
+    assert main(["docs", "notebook_noise"]) == 0
+    assert "quantum.NoiseModel().add(" in capsys.readouterr().out
+    assert main(["docs", "environment"]) == 0
+    assert "ONEHOP_TIMEOUT: " in capsys.readouterr().out
 
 
 def test_pages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
