@@ -4,7 +4,7 @@
 
 namespace onehop::lattice::detail {
 
-CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geometry)
+CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geometry, int fields)
     : group_(group), geometry_(geometry), pool_(base::thread_count(0, group)) {
   const auto block = geometry_.block();
   const auto origin = geometry_.origin(group_.rank());
@@ -44,7 +44,7 @@ CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geome
     }
     rows_.push_back(row);
   }
-  for (std::size_t d = 0; d < dims; ++d) links_.emplace_back(doubles_);
+  for (int field = 0; field < fields; ++field) links_.emplace_back(doubles_);
   const Schedule schedule = ghosts();
   if (schedule.rounds.empty()) return;
   for (auto& of_direction : links_) {
@@ -119,7 +119,7 @@ void CheckerboardLayout::load(std::span<const std::complex<double>> links) {
       for (const bool odd : {false, true}) close_row(field.data(), row, odd);
     }
   }
-  for (int mu = 0; mu < dims(); ++mu) fill(mu);
+  for (std::size_t mu = 0; mu < links_.size(); ++mu) fill(static_cast<int>(mu));
 }
 
 std::vector<std::complex<double>> CheckerboardLayout::store() const {

@@ -56,8 +56,11 @@ class CheckerboardLayout {
     Steps steps;           // in all directions except 0
   };
 
-  // All links are 0. `geometry` has one lane and one parity. Collective.
-  CheckerboardLayout(const Group& group, const Geometry& geometry);
+  // All links are 0. `geometry` has one lane and one parity. A layout with one field in place of one per direction
+  // holds a matrix per site. Collective.
+  CheckerboardLayout(const Group& group, const Geometry& geometry, int fields);
+  CheckerboardLayout(const Group& group, const Geometry& geometry)
+      : CheckerboardLayout(group, geometry, geometry.dims()) {}
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }

@@ -28,10 +28,7 @@ struct Across {
   //   U_nu(x) V(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) V(x - nu) U_nu(x - nu + mu).
   template <class Sites>
   [[nodiscard]] typename Sites::Matrix staple(const Sites& sites, int nu, const Number* v) const {
-    const Number* links = side[nu];
-    const std::ptrdiff_t step = up[nu];
-    return times_adjoint(sites.load(links) * sites.load(v, step), sites.load(links, ahead)) +
-           adjoint_times(sites.load(links, -step), sites.load(v, -step)) * sites.load(links, ahead - step);
+    return two_staples(sites, side[nu], v, ahead, up[nu]);
   }
   // Adds the rows that staple() reads.
   void add_staple(RowsAhead<Number>& rows, int nu, const Number* v) const {

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "lattice/gauge/clover_leaves.h"
+#include "lattice/gauge/improved_force.h"
 #include "lattice/gauge/link_moves.h"
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/over_ranks.h"
@@ -35,8 +37,9 @@ double step_factor(double error, double tolerance) {
 }
 
 // Links, slopes, and the two sets of fields of error control; the links are copied when they are loaded.
-MatrixSpace& with_memory(MatrixSpace& space) {
-  space.require_memory<double>(4 * space.dims() + CloverLeaves::fields, 1, "the gradient flow");
+MatrixSpace& with_memory(MatrixSpace& space, FlowAction action) {
+  const int of_force = action == FlowAction::wilson ? 0 : detail::ImprovedForce::fields(space.dims());
+  space.require_memory<double>(4 * space.dims() + CloverLeaves::fields + of_force, 1, "the gradient flow");
   return space;
 }
 
@@ -52,8 +55,13 @@ struct Flow::Impl {
     std::vector<double> differences;
   };
 
-  explicit Impl(const Gauge& gauge)
-      : space(gauge.group(), gauge.geometry()), links(with_memory(space)), slopes(space), leaves(space) {
+  Impl(const Gauge& gauge, FlowAction followed)
+      : action(followed),
+        space(gauge.group(), gauge.geometry()),
+        links(with_memory(space, followed)),
+        slopes(space),
+        leaves(space) {
+    if (action != FlowAction::wilson) improved.emplace(space, action == FlowAction::zeuthen);
     links.load(gauge.links());
   }
 
@@ -65,16 +73,22 @@ struct Flow::Impl {
   double difference();
   double try_step(double epsilon, double tolerance);
 
+  FlowAction action;
   MatrixSpace space;
   LinkFields links;
   LinkFields slopes;
   CloverLeaves leaves;
+  std::optional<detail::ImprovedForce> improved;
   std::unique_ptr<Embedded> embedded;
   double time = 0;
 };
 
 void Flow::Impl::stage(double new_part, double old_part) {
-  detail::add_forces(links, slopes, new_part, old_part);
+  if (improved) {
+    improved->add(links, slopes, new_part, old_part);
+  } else {
+    detail::add_forces(links, slopes, new_part, old_part);
+  }
   detail::move_links(links, slopes, 1);
 }
 
@@ -127,9 +141,12 @@ double Flow::Impl::try_step(double epsilon, double tolerance) {
   return error;
 }
 
-double longest_stable_flow_step(int dims) { return 2.51 / (4 * dims); }
+double longest_stable_flow_step(int dims, FlowAction action) {
+  const double faster = action == FlowAction::wilson ? 1 : action == FlowAction::symanzik ? 5.0 / 3 : 10.0 / 9;
+  return 2.51 / (4 * dims * faster);
+}
 
-Flow::Flow(const Gauge& gauge) : impl_(std::make_unique<Impl>(gauge)) {}
+Flow::Flow(const Gauge& gauge, FlowAction action) : impl_(std::make_unique<Impl>(gauge, action)) {}
 Flow::Flow(Flow&&) noexcept = default;
 Flow& Flow::operator=(Flow&&) noexcept = default;
 Flow::~Flow() = default;
@@ -157,7 +174,7 @@ FlowStep Flow::step_within(double epsilon, double tolerance) {
   check_step(epsilon);
   if (!(tolerance >= 1e-12 && tolerance <= 1))
     throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + onehop::base::number_text(tolerance));
-  const double longest = longest_stable_flow_step(impl_->space.dims());
+  const double longest = longest_stable_flow_step(impl_->space.dims(), impl_->action);
   epsilon = std::min(epsilon, longest);
   for (int attempt = 0; attempt < 100 && epsilon > 1e-12; ++attempt) {
     const double error = impl_->try_step(epsilon, tolerance);

@@ -52,6 +52,15 @@ struct Steps {
   return steps;
 }
 
+// The two staples of the field `middle` with the links `side` in another direction: side(x) middle(x + up) side(x +
+// ahead)^dagger, and the one below it. `ahead` and `up` are offsets of the directions of `middle` and `side`.
+template <class Sites, class Number>
+[[nodiscard]] inline typename Sites::Matrix two_staples(const Sites& sites, const Number* side, const Number* middle,
+                                                        std::ptrdiff_t ahead, std::ptrdiff_t up) {
+  return times_adjoint(sites.load(side) * sites.load(middle, up), sites.load(side, ahead)) +
+         adjoint_times(sites.load(side, -up), sites.load(middle, -up)) * sites.load(side, ahead - up);
+}
+
 // Returns the sum of the staples around the links of direction mu, in planes with the first `dims` directions. A staple
 // leads from x to x + mu. All ghosts must be filled.
 template <class Sites>

@@ -1,9 +1,16 @@
 #include "onehop/lattice/smearing.h"
 
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lattice/gauge/fat_links.h"
+#include "lattice/gauge/link_update.h"
 #include "lattice/gauge/matrix_functions.h"
 #include "lattice/gauge/whole_lattice.h"
 #include "onehop/error.h"
@@ -43,9 +50,31 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
                  detail::place_of(found) + "; smear less");
 }
 
-// Replaces every matrix by the nearest one in U(3), or with `Special` in SU(3). Collective. Throws BadInput for a
-// singular matrix.
-template <bool Special, class Number>
+// The SU(3) matrix U with the largest Re tr(U V^dagger), to rounding, found by maximising it in SU(2) subgroups.
+template <class R>
+inline su3::Matrix<R> of_largest_trace(const su3::Matrix<R>& v) {
+  su3::Matrix<R> u = detail::nearest_special(v);
+  su3::Matrix<R> together = su3::times_adjoint(u, v);
+  detail::Mask<R> wanted = R{} < R{} + 1;
+  for (int step = 0; step < 100 && detail::any(wanted); ++step) {
+    R change{};
+    for (const detail::Subgroup& subgroup : detail::subgroups) {
+      detail::Quaternion<R> g = detail::adjoint_of<R>(detail::project(together, subgroup).direction);
+      change = change + (g[1] * g[1] + g[2] * g[2] + g[3] * g[3]);
+      g[0] = wanted ? g[0] : R{} + 1;
+      for (int i = 1; i < 4; ++i) g[i] = wanted ? g[i] : R{};
+      detail::multiply_from_left<R>(g, subgroup, u);
+      detail::multiply_from_left<R>(g, subgroup, together);
+    }
+    wanted = change > R{} + 1e-30 ? wanted : detail::Mask<R>{};
+  }
+  return u;
+}
+
+enum class Projection : std::uint8_t { unitary, special, largest_trace };
+
+// Replaces every matrix by its projection to U(3) or SU(3). Collective. Throws BadInput for a singular matrix.
+template <Projection To, class Number>
 void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
   deviations.resize(space.sites());
   Number* numbers = field.data();
@@ -53,7 +82,11 @@ void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu
   detail::each_site(FieldsOf<Number>{&space}, [=](auto sites) {
     using Some = decltype(sites);
     const auto v = detail::converted<typename Some::Double>(sites.load(numbers));
-    const auto u = Special ? detail::nearest_special(v) : detail::nearest_unitary(v);
+    const auto u = [&] {
+      if constexpr (To == Projection::unitary) return detail::nearest_unitary(v);
+      if constexpr (To == Projection::special) return detail::nearest_special(v);
+      if constexpr (To == Projection::largest_trace) return of_largest_trace(v);
+    }();
     sites.store(numbers, detail::converted<typename Some::Real>(u));
     const auto product = times_adjoint(u, u);
     sites.store_real(values, detail::norm_squared(detail::operator-(product, decltype(v)::one())));
@@ -107,7 +140,7 @@ HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
     std::vector<double> deviations;
     for (int mu = 0; mu < space.dims(); ++mu) {
       paths.fat(links, mu, fat7_weights(), unitary[mu]);
-      make_unitary<false>(unitary[mu], space, mu, deviations);
+      make_unitary<Projection::unitary>(unitary[mu], space, mu, deviations);
     }
   }
   unitary.fill_all();
@@ -203,7 +236,7 @@ void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {
     detail::each_site(space, [=](auto sites) {
       sites.store(links, sites.all(own) * sites.load(links) + sites.all(weight) * sites.load(around));
     });
-    make_unitary<true>(link, space, mu, deviations);
+    make_unitary<Projection::special>(link, space, mu, deviations);
   });
 }
 
@@ -218,6 +251,64 @@ void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options) {
       sites.store(links, detail::exponential_antihermitian(sites.all(rho) * turn) * old);
     });
   });
+}
+
+// A link by its direction mu and, as a bit mask, the directions around it in which it is smeared: its staples consist
+// of links that are smeared in one direction less, that of the staple.
+void smear_hyp(Gauge& gauge, const HypWeights& weights, const SmearingOptions& options) {
+  for (const double weight : {weights.outer, weights.middle, weights.inner}) check(options, weight);
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  space.require_memory<double>(8 * space.dims(), 1, "HYP smearing");
+  LinkFields links(space);
+  links.load(gauge.links());
+  std::map<std::pair<int, unsigned>, MatrixField> made;
+  std::vector<double> deviations;
+  const int last = space.dims() - (options.space_only ? 1 : 0);
+  const auto data = [&](int mu, unsigned around) -> const double* {
+    return around == 0 ? links[mu].data() : made.at({mu, around}).data();
+  };
+  const auto make = [&](int mu, unsigned around, double weight) {
+    struct Staples {
+      const double* side;
+      const double* middle;
+      std::ptrdiff_t up;
+    };
+    std::array<Staples, 3> staples{};
+    int count = 0;
+    for (int nu = 0; nu < last; ++nu) {
+      const unsigned others = around & ~(1U << nu);
+      if (others != around)
+        staples[static_cast<std::size_t>(count++)] = {data(nu, others), data(mu, others), space.stride(nu)};
+    }
+    MatrixField& field = made.insert_or_assign({mu, around}, MatrixField(space)).first->second;
+    detail::each_site(space, [=, out = field.data(), link = links[mu].data(), ahead = space.stride(mu)](auto sites) {
+      auto sum = sites.all(1 - weight) * sites.load(link);
+      for (int i = 0; i < count; ++i)
+        sum = sum + sites.all(weight / (2 * count)) *
+                        detail::two_staples(sites, staples[i].side, staples[i].middle, ahead, staples[i].up);
+      sites.store(out, sum);
+    });
+    make_unitary<Projection::largest_trace>(field, space, mu, deviations);
+    for (int direction = 0; direction < last; ++direction) {
+      field.fill(direction, Side::below);
+      field.fill(direction, Side::above);
+    }
+  };
+  const std::array<double, 3> of_level{weights.inner, weights.middle, weights.outer};
+  const unsigned all = (1U << last) - 1;
+  for (int step = 0; step < options.steps && last > 1; ++step) {
+    links.fill_all();
+    for (int level = 1; level < last; ++level) {
+      for (int mu = 0; mu < last; ++mu) {
+        for (unsigned around = 1; around <= all; ++around) {
+          if (std::popcount(around) == level && (around >> mu & 1U) == 0)
+            make(mu, around, of_level[static_cast<std::size_t>(level - 1)]);
+        }
+      }
+    }
+    for (int mu = 0; mu < last; ++mu) links[mu] = std::move(made.at({mu, all & ~(1U << mu)}));
+  }
+  gauge.set_links(links.store());
 }
 
 }  // namespace onehop::lattice

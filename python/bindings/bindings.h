@@ -39,6 +39,7 @@ void bind_collectives(nb::module_& module);
 void bind_poisson(nb::module_& module);
 void bind_lattice_gauge(nb::module_& module);
 void bind_lattice_geometry(nb::module_& module);
+void bind_lattice_fixing(nb::module_& module);
 void bind_lattice_flow(nb::module_& module);
 void bind_lattice_hmc(nb::module_& module);
 void bind_lattice_smearing(nb::module_& module);

@@ -58,6 +58,12 @@ void bind_lattice_smearing(nb::module_& module) {
       },
       "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release());
   module.def(
+      "lattice_smear_hyp",
+      [](Gauge& gauge, const std::array<double, 3>& alpha, int steps, bool space_only) {
+        onehop::lattice::smear_hyp(gauge, {alpha[0], alpha[1], alpha[2]}, {steps, space_only});
+      },
+      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release());
+  module.def(
       "lattice_smear_stout",
       [](Gauge& gauge, double rho, int steps, bool space_only) {
         onehop::lattice::smear_stout(gauge, rho, {steps, space_only});

@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
   bind_poisson(module);
   bind_lattice_geometry(module);
   bind_lattice_gauge(module);
+  bind_lattice_fixing(module);
   bind_lattice_flow(module);
   bind_lattice_hmc(module);
   bind_lattice_smearing(module);

@@ -169,6 +169,29 @@ def test_masses_of_a_nucleon_and_energies_of_momenta() -> None:
     assert list(found.correlators()) == [*momenta, ("nucleon", (0, 0, 0)), ("a0", (0, 0, 0))]
 
 
+def test_the_static_potential_from_wilson_loops() -> None:
+    """W(r, t) = (1 - c_t) exp(-V(r) t), where c_t = 0.3 exp(-2 t) is a higher state that the plateau leaves out."""
+    rng, t = np.random.default_rng(6), np.arange(1, 9)
+    potential = {r: 0.55 - 0.26 / r + 0.05 * r for r in (1, 2, 10)}
+    loops = {
+        f"wilson_loops__{r}": (1 - 0.3 * np.exp(-2.0 * t))
+        * np.exp(-v * t)
+        * (1 + 0.01 * rng.normal(size=(400, 8)) + 0.01 * rng.normal(size=(400, 1)))
+        for r, v in potential.items()
+    }
+    quantities, _ = analyse(measurements(**loops))
+    found = {one.name: one for one in quantities}
+    assert list(found)[-3:] == ["potential_1", "potential_2", "potential_10"]
+    for r, v in potential.items():
+        one = found[f"potential_{r}"]
+        assert one.value is not None
+        assert one.fit_range is not None
+        assert 0 < (one.error or 0) < 1e-3
+        assert abs(one.value - v) < 4 * one.error
+        assert one.fit_range[0] > 1
+        assert (one.p or 0) > 0.05
+
+
 def test_t0_w0_and_susceptibility_in_closed_form() -> None:
     rng, count = np.random.default_rng(2), 3000
     scale = 1 + 0.05 * autoregressive(rng, count, 0.5)

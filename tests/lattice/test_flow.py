@@ -8,6 +8,7 @@ import pytest
 
 import lattice_reference as reference
 from onehop import BadInput, Error, Group
+from onehop._core import longest_stable_flow_step
 from onehop.lattice import Flow, Gauge, field_strength, gradient_flow, polyakov_loop, smearing, thermalize
 from onehop.lattice.flow import FLOW_LIMIT, reference_time
 from threads import run_threads
@@ -153,7 +154,14 @@ def test_reference_time_and_errors() -> None:
     middle = (points[1].t2_energy + points[2].t2_energy) / 2
     assert reference_time(points, middle) == pytest.approx(0.15)
     assert reference_time(points, 5.0) is None
-    for wrong in ({"time": -1}, {"time": 1, "step": 0}, {"time": 1, "step": 2}, {"time": 1, "every": 0}):
+    for wrong in (
+        {"time": 1, "action": "iwasaki"},
+        {"time": 1, "charge": "4li"},
+        {"time": -1},
+        {"time": 1, "step": 0},
+        {"time": 1, "step": 2},
+        {"time": 1, "every": 0},
+    ):
         with pytest.raises(BadInput, match="expected"):
             gradient_flow(gauge, **wrong)
 
@@ -175,14 +183,45 @@ def test_the_error_of_a_step_is_of_third_order_and_bounds_the_method_s_own() -> 
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.25)
     assert own[0] < errors[0]
     assert own[1] < own[0] / 6
-    # NumPy computes W = exp(-Z_0 + 2 Z_1) V, with which the step is compared.
-    embedded = reference.embedded_flow_step(gauge.links, 0.08)
-    flowing = Flow(gauge)
-    found = flowing.try_step(0.08, 1.0)
+
+
+@pytest.mark.parametrize("action", ["wilson", "symanzik", "zeuthen"])
+@pytest.mark.parametrize("extents", [(4, 4, 4, 4), (3, 5, 4), (5, 4)])
+def test_a_step_of_each_action_as_by_numpy(action: str, extents: tuple[int, ...]) -> None:
+    """NumPy computes W = exp(-Z_0 + 2 Z_1) V, with which a step is compared, and the force, all paths one by one."""
+    gauge = Gauge(Group.alone(), extents)
+    gauge.set_random(2)
+    smearing.stout(gauge, 0.1, 2)
+    links, ended = gauge.links, Gauge(Group.alone(), extents)
+    flowing = Flow(gauge, action)
+    found = flowing.try_step(0.05, 100.0)
     flowing.copy_to(ended)
+    embedded = reference.embedded_flow_step(links, 0.05, action)
     expected = np.sqrt((abs(ended.links - embedded) ** 2).sum(axis=(-1, -2)).max())
-    assert found == pytest.approx(expected, rel=1e-9)
-    assert flowing.largest_error == found
+    assert found == flowing.largest_error == pytest.approx(expected, rel=1e-9)
+    tiny = Flow(gauge, action)
+    tiny.step(1e-6)
+    tiny.copy_to(ended)
+    slopes = (ended.links - links) @ reference.adjoint(links) * 1e6
+    np.testing.assert_allclose(slopes, reference.flow_slopes(links, action), atol=3e-4)
+
+
+@pytest.mark.parametrize("action", ["wilson", "symanzik", "zeuthen"])
+def test_the_fastest_mode_of_each_action_is_stable_up_to_the_named_step(action: str) -> None:
+    """The highest momentum, with its polarisation transverse, decays the fastest; longer steps amplify it."""
+    extents = (4, 4, 4, 4)
+    t, z, y, x = np.indices(extents)
+    angles = np.zeros((*extents, 4))
+    angles[..., 0], angles[..., 1] = 1e-5 * (-1.0) ** (x + y + z + t), -1e-5 * (-1.0) ** (x + y + z + t)
+    gauge = field_of(abelian(angles))
+    before, stable = field_strength(gauge).energy_plaquette, longest_stable_flow_step(4, action)
+    for factor, grows in ((0.98, False), (1.02, True)):
+        flowing = Flow(gauge, action)
+        for _ in range(6):
+            flowing.step(factor * stable)
+        assert (flowing.field_strength().energy_plaquette > before) == grows
+    with pytest.raises(BadInput, match=f"unstable in 4 directions with the {action} action"):
+        gradient_flow(gauge, 1.02 * stable, step=1.02 * stable, action=action)
 
 
 def test_a_step_that_is_refused_changes_nothing_and_one_that_is_taken_is_a_step() -> None:

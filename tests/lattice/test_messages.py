@@ -140,17 +140,21 @@ def test_links_far_from_su3_are_not_rounding(gauge: Gauge, tmp_path: Path) -> No
             read_gauge(str(path))
 
 
-@pytest.mark.parametrize("kind", [["stout", "5"], ["stout", "-0.1"], ["stout", "0.4"], ["ape", "-1"]])
+@pytest.mark.parametrize(
+    "kind", [["stout", "5"], ["stout", "-0.1"], ["stout", "0.4"], ["ape", "-1"], ["hyp", "-1,0.6,0.3"]]
+)
 def test_smearing_that_destroys_a_field_is_refused(
     cubic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: list[str]
 ) -> None:
     words = ["lattice", "smear", cubic, "--kind", kind[0], "-o", str(tmp_path / "out.lime"), "--steps", "4"]
-    assert main([*words, f"--weight={kind[1]}"]) == 2
+    name = "--rho" if kind[0] == "stout" else "--alpha"
+    assert main([*words, f"{name}={kind[1]}"]) == 2
     said = capsys.readouterr().err.replace("\n", " ")
     assert "plaquette grows, found that it fell from 0." in said
     assert not (tmp_path / "out.lime").exists()
     for weight in ("0.1", "0"):
-        assert main([*words, f"--weight={weight}", "--overwrite"]) == 0
+        weights = f"{weight},{weight},0.1" if kind[0] == "hyp" else weight
+        assert main([*words, f"{name}={weights}", "--overwrite"]) == 0
 
 
 def test_flow_times_have_no_rounding_errors(cubic: str, tmp_path: Path) -> None:

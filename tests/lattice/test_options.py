@@ -19,10 +19,10 @@ REFUSED = {
     "info no.lime": "--lanes 8, --machine mira",
     "info --extent 4x4x4x4 --machine mira": "--width 1, --site-bytes 48",
     "info --extent 4x4x4x4 --machine mira --action hisq": "--recon 12",
-    "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-tolerance 1e-3, --mass 0.1, --csw 1.0, "
-    "--noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, --projection u3, "
-    "--boundary periodic, --source wall, --sink wall, --source-at 0x0x0x0, --sources 2, --width 2, --smear-steps 3, "
-    "--ape-alpha 0.5, --ape-steps 0, --momenta 1, --seed 1, --one-link",
+    "measure no.lime": "--flow-step 0.02, --flow-every 1, --flow-action wilson, --flow-tolerance 1e-3, --mass 0.1, "
+    "--csw 1.0, --noise-vectors 2, --residual 1e-9, --phases milc, --kappa 0.1, --u0 1, --naik-epsilon 0, "
+    "--projection u3, --boundary periodic, --source wall, --sink wall, --source-at 0x0x0x0, --sources 2, --width 2, "
+    "--smear-steps 3, --ape-alpha 0.5, --ape-steps 0, --momenta 1, --seed 1, --one-link",
     **{
         f"measure no.lime --quarks {action} --mass 0.1": "--csw 2, --kappa 0.1, --width 1, --seed 2"
         for action in STAGGERED
@@ -63,10 +63,11 @@ REFUSED = {
     f"{THERMALIZE} --keep 2 -o a": "--checkpoint b, --format ildg, --precision double, --overwrite",
     f"{THERMALIZE} --algorithm hmc": "--over-relaxations 4",
     "smear no.lime": "--format ildg, --precision double, --overwrite, --time 1, --u0 1, --naik-epsilon 0, "
-    "--projection u3, --phases, --phases milc, --fat a.lime, --long a.lime",
-    "smear no.lime --kind hisq --fat a.lime": "--boundary periodic, --weight 0.1, --steps 1, --space-only, "
+    "--projection u3, --phases, --phases milc, --fat a.lime, --long a.lime, --alpha 0.5, --flow-action wilson",
+    "smear no.lime --kind hisq --fat a.lime": "--boundary periodic, --rho 0.1, --steps 1, --space-only, "
     "--output a.lime",
     "smear no.lime --kind flow": "--steps 1",
+    "smear no.lime --kind hyp": "--rho 0.1, --time 1",
 }
 WITHOUT_EFFECT = [(command, option) for command, options in REFUSED.items() for option in options.split(", ")]
 # Options that always have an effect.
@@ -75,7 +76,9 @@ ALWAYS = {
     "check": " ".join(field.name for field in FIELDS["check"]),
     "reproduce": " ".join(field.name for field in FIELDS["reproduce"]),
     "analyse": " ".join(field.name for field in FIELDS["analyse"]),
-    "measure": "file flow quarks plot output convention grid ranks tolerance extent accept_checksum json",
+    "fix": " ".join(field.name for field in FIELDS["fix"]),
+    "measure": "file flow quarks plot output convention charge wilson_loops grid ranks tolerance extent "
+    "accept_checksum json",
     "convert": " ".join(field.name for field in FIELDS["convert"]),
     "thermalize": "extent beta sweeps algorithm seed start first checkpoint output grid ranks json",
     "smear": "file kind output grid ranks tolerance extent accept_checksum json",
@@ -143,7 +146,7 @@ def test_tolerances_are_above_0_and_finite(
         "solve cfg.lime --action clover --kappa 0.1 --csw nan",
         "solve cfg.lime --action wilson --kappa inf",
         "solve cfg.lime --action asqtad --mass 0.1 --u0 nan",
-        "smear cfg.lime --weight nan",
+        "smear cfg.lime --rho nan",
         "smear cfg.lime --kind hisq --naik-epsilon inf",
         "smear cfg.lime --kind flow --time inf",
         "measure cfg.lime --flow nan",

@@ -14,12 +14,15 @@ from onehop.lattice import (
     Staggered,
     clover_leaves,
     field_strength,
+    fix_gauge,
     gradient_flow,
     hybrid_monte_carlo,
+    improved_charge,
     mesons,
     read_vectors,
     smearing,
     thermalize,
+    wilson_loops,
     write_gauge,
 )
 from threads import run_threads
@@ -155,6 +158,25 @@ def test_stout_as_by_numpy(space_only: bool) -> None:
     assert gauge.deviation().value < 1e-13
 
 
+@pytest.mark.parametrize(
+    ("extents", "space_only"), [((2, 4, 2, 4), False), ((2, 4, 4, 2), True), ((4, 6), False)]
+)
+def test_hyp_as_by_numpy(extents: tuple[int, ...], space_only: bool) -> None:
+    gauge = smooth_field(extents)
+    links = gauge.links
+    smearing.hyp(gauge, (0.7, 0.5, 0.4), space_only=space_only)
+    directions = frozenset(range(len(extents) - space_only))
+    expected = links.copy()
+    for mu in directions:
+        expected[..., mu, :, :] = reference.hyp_link(links, (0.4, 0.5, 0.7), mu, directions - {mu})
+    np.testing.assert_allclose(gauge.links, expected, atol=1e-12)
+    assert gauge.deviation().value < 1e-13
+    again = smooth_field(gauge.geometry.extents)
+    smearing.hyp(again, (0.7, 0.5, 0.4), 2, space_only=space_only)
+    smearing.hyp(gauge, (0.7, 0.5, 0.4), space_only=space_only)
+    assert again.links.tobytes() == gauge.links.tobytes()
+
+
 def test_very_large_exponents() -> None:
     gauge = random_field((2, 2, 3, 2))
     links = gauge.links
@@ -182,7 +204,9 @@ def test_everything_is_covariant() -> None:
     smearings = (
         lambda g: smearing.ape(g, 0.7, 2),
         lambda g: smearing.stout(g, 0.12, 2),
+        lambda g: smearing.hyp(g),
         lambda g: gradient_flow(g, 0.1, step=0.05)[0].copy_to(g),
+        lambda g: gradient_flow(g, 0.1, step=0.05, action="zeuthen")[0].copy_to(g),
     )
     for smear in smearings:
         one, other = smooth_field(extents), smooth_field(extents)
@@ -225,7 +249,10 @@ def test_the_same_bits_on_every_kind_of_processor() -> None:
                     kept += [made.fat, made.long_links]
             smearing.ape(gauge, 0.4, 1)
             smearing.stout(gauge, 0.1, 1)
-            gradient_flow(gauge, 0.1, step=0.05)[0].copy_to(gauge)
+            smearing.hyp(gauge)
+            fix_gauge(gauge, theta=1e-6)
+            kept.append(np.array([improved_charge(gauge), *wilson_loops(gauge, 2, 2).flat]))
+            gradient_flow(gauge, 0.1, step=0.05, action="symanzik")[0].copy_to(gauge)
             hybrid_monte_carlo(gauge, 5.7, 2, steps=3)
             kept += [gauge.links, clover_leaves(gauge), np.array(field_strength(gauge))]
         finally:
@@ -247,6 +274,8 @@ def test_bad_input_is_refused() -> None:
         smearing.stout(gauge, 0.1, -1)
     with pytest.raises(BadInput, match="finite weight"):
         smearing.ape(gauge, np.nan)
+    with pytest.raises(BadInput, match="three weights"):
+        smearing.hyp(gauge, (0.5,))
     links = gauge.links
     links[:] = 0
     gauge.set_links(links)

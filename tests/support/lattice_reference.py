@@ -91,19 +91,65 @@ def transformed(links: np.ndarray, turn: np.ndarray, distance: int = 1) -> np.nd
     return turned
 
 
-def flow_slopes(links: np.ndarray) -> np.ndarray:
+def rectangles(links: np.ndarray, mu: int) -> np.ndarray:
+    """The sum of the paths that close with the link of direction mu to a rectangle of 2x1 plaquettes."""
+    m, paths = mu + 1, []
+    for n in (nu + 1 for nu in range(links.ndim - 3) if nu != mu):
+        for s in (n, -n):
+            paths += [[s, s, m, -s, -s], [s, m, m, -s, -m], [-m, s, m, m, -s]]
+    return sum(along(links, path) for path in paths)
+
+
+def flow_slopes(links: np.ndarray, action: str = "wilson") -> np.ndarray:
     dims = links.ndim - 3
-    each = [
-        algebra(staples(links, mu, list(range(dims))) @ adjoint(links[..., mu, :, :])) for mu in range(dims)
-    ]
+    each = []
+    for mu in range(dims):
+        link = links[..., mu, :, :]
+        around = staples(links, mu, list(range(dims)))
+        if action != "wilson":
+            around = 5 / 3 * around - rectangles(links, mu) / 12
+        force = algebra(around @ adjoint(link))
+        if action == "zeuthen":
+            ahead = link @ shifted(force, mu, 1, dims) @ adjoint(link)
+            behind = shifted(adjoint(link) @ force @ link, mu, -1, dims)
+            force = force + (ahead + behind - 2 * force) / 12
+        each.append(force)
     return np.stack(each, axis=dims)
 
 
-def embedded_flow_step(links: np.ndarray, epsilon: float) -> np.ndarray:
+def embedded_flow_step(links: np.ndarray, epsilon: float, action: str = "wilson") -> np.ndarray:
     """One step of the second-order method that shares the first two stages of the third-order one."""
-    first = epsilon * flow_slopes(links)
-    second = epsilon * flow_slopes(exponential(first / 4) @ links)
+    first = epsilon * flow_slopes(links, action)
+    second = epsilon * flow_slopes(exponential(first / 4) @ links, action)
     return exponential(2 * second - first) @ links
+
+
+def of_largest_trace(m: np.ndarray) -> np.ndarray:
+    """The SU(3) matrix U that maximises Re tr(U m^dagger): the phases of m's singular vectors, by bisection."""
+    left, sizes, right = np.linalg.svd(m)
+    total = -np.angle(np.linalg.det(left @ right))
+    low, high = -sizes[..., -1], sizes[..., -1].copy()
+    for _ in range(100):
+        middle = (low + high) / 2
+        below = np.arcsin(np.clip(middle[..., None] / sizes, -1, 1)).sum(axis=-1) < total
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    phases = np.arcsin(np.clip(low[..., None] / sizes, -1, 1))
+    assert abs(phases.sum(axis=-1) - total).max() < 1e-12  # the maximum has cosines that are not negative
+    return left * np.exp(1j * phases)[..., None, :] @ right
+
+
+def hyp_link(links: np.ndarray, alpha: tuple[float, ...], mu: int, around: frozenset[int]) -> np.ndarray:
+    """A link of HYP smearing, smeared in the directions `around`; `alpha` begins with the innermost level."""
+    link = links[..., mu, :, :]
+    if not around:
+        return link
+    dims, weight, total = links.ndim - 3, alpha[len(around) - 1], 0
+    for nu in around:
+        side, middle = (hyp_link(links, alpha, which, around - {nu}) for which in (nu, mu))
+        ahead = shifted(side, mu, 1, dims)
+        total = total + side @ shifted(middle, nu, 1, dims) @ adjoint(ahead)
+        total = total + shifted(adjoint(side) @ middle @ ahead, nu, -1, dims)
+    return of_largest_trace((1 - weight) * link + weight / (2 * len(around)) * total)
 
 
 def one_plaquette(beta: float) -> float:

@@ -1,7 +1,8 @@
-// The Wilson flow, the gradient flow of a gauge field by the Wilson action, and observables on smooth fields.
+// The gradient flow of a gauge field (Wilson flow), and observables on smooth fields.
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <memory>
 
 #include "onehop/lattice/gauge.h"
@@ -31,17 +32,25 @@ struct FlowStep {
   double next = 0;     // the length with which the next step should just reach the tolerance
 };
 
-// Returns the longest step that is stable on smooth fields, 2.51 / (4 dims): the fastest mode decays with the rate 4
-// dims, and the method is stable up to rate * step = 2.51. Beyond it rounding errors grow exponentially.
-[[nodiscard]] double longest_stable_flow_step(int dims);
+// The gauge action whose gradient a flow follows: that of Wilson; the tree-level improved one of Symanzik, with
+// plaquettes (5/3) and rectangles of 2x1 plaquettes (-1/12); or that with the force of Zeuthen, which multiplies the
+// force F(x, mu) of Symanzik by 1 + D D* / 12, with the covariant second difference along the link (Ramos and Sint,
+// arXiv:1508.05552).
+enum class FlowAction : std::uint8_t { wilson, symanzik, zeuthen };
 
-// Integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples around V and P projects to the Lie algebra of
-// SU(3), with the third-order Runge-Kutta method of Luescher (arXiv:1006.4518, appendix C). The error at fixed t falls
-// with the third power of the step. t is in units of the squared lattice spacing. The same bits on every grid of ranks.
+// Returns the longest step that is stable on smooth fields, 2.51 / rate: the fastest mode of the Wilson flow decays
+// with the rate 4 dims, and the method is stable up to rate * step = 2.51. Beyond it rounding errors grow
+// exponentially.
+[[nodiscard]] double longest_stable_flow_step(int dims, FlowAction action = FlowAction::wilson);
+
+// Integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples around V (of all paths of the action) and P
+// projects to the Lie algebra of SU(3), with the third-order Runge-Kutta method of Luescher (arXiv:1006.4518, appendix
+// C). The error at fixed t falls with the third power of the step. t is in units of the squared lattice spacing. The
+// same bits on every grid of ranks.
 class Flow {
  public:
   // Copies the links of the gauge field and starts at t = 0. Collective.
-  explicit Flow(const Gauge& gauge);
+  explicit Flow(const Gauge& gauge, FlowAction action = FlowAction::wilson);
   Flow(Flow&&) noexcept;
   Flow& operator=(Flow&&) noexcept;
   ~Flow();

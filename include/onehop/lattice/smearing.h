@@ -1,5 +1,5 @@
-// Smearing replaces each link of a gauge field by a weighted average over nearby paths. This header declares APE and
-// stout smearing, and the fat and long links of improved staggered quarks (fat3, fat5, fat7, asqtad, HISQ). All
+// Smearing replaces each link of a gauge field by a weighted average over nearby paths. This header declares APE, stout
+// and HYP smearing, and the fat and long links of improved staggered quarks (fat3, fat5, fat7, asqtad, HISQ). All
 // functions are collective and gauge-covariant.
 #pragma once
 
@@ -69,5 +69,18 @@ void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options = {});
 // is the sum of the staples around U and P projects to the Lie algebra of SU(3). Collective. Throws BadInput for steps
 // below 0 and a rho that is not finite.
 void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options = {});
+
+// The weights of the staples of HYP smearing: of the outermost level, whose staples consist of links smeared in two
+// directions, of the second one, and of the innermost, with staples of the links of the field.
+struct HypWeights {
+  double outer = 0.75;
+  double middle = 0.6;
+  double inner = 0.3;
+};
+
+// HYP smearing (Hasenfratz and Knechtli, hep-lat/0103029): nested APE smearing whose paths stay within the hypercubes
+// around a link. Each level projects a sum V to the SU(3) matrix U with the largest Re tr(U V^dagger). With fewer
+// directions, and with space_only, the outermost levels are left out. Collective. Throws BadInput as smear_ape.
+void smear_hyp(Gauge& gauge, const HypWeights& weights = {}, const SmearingOptions& options = {});
 
 }  // namespace onehop::lattice

@@ -106,6 +106,7 @@ _LATTICE = Group(
             "reproduce",
             "analyse",
             "smear",
+            "fix",
             "solve",
             "eigen",
         )

@@ -61,7 +61,12 @@ OPTIONS: dict[str, tuple[Former, ...]] = {
     "lattice info": (Former("--colours", "--parities"),),
     "lattice measure": (Former("--noises", "--noise-vectors"),),
     "lattice convert": _FILES,
-    "lattice smear": (*_FILES, _BOUNDARY),
+    "lattice smear": (
+        *_FILES,
+        _BOUNDARY,
+        Former("--weight", "--alpha", beside=("--kind", "ape")),
+        Former("--weight", "--rho"),
+    ),
     "lattice solve": (
         Former("--inner", "--sloppy-precision"),
         Former("--half-faces", "--half-halo"),

@@ -16,7 +16,16 @@ from onehop.lattice.files import (
     write_propagator,
     write_vectors,
 )
-from onehop.lattice.flow import Flow, FlowPoint, field_strength, gradient_flow, polyakov_loop
+from onehop.lattice.fixing import FixedGauge, fix_gauge
+from onehop.lattice.flow import (
+    Flow,
+    FlowPoint,
+    field_strength,
+    gradient_flow,
+    improved_charge,
+    polyakov_loop,
+    wilson_loops,
+)
 from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.hmc import Hmc, hybrid_monte_carlo
@@ -29,6 +38,7 @@ StaggeredSolve = WilsonSolve = QuarkSolve  # the former names
 __all__ = [
     "Eigenvectors",
     "Field",
+    "FixedGauge",
     "Flow",
     "FlowPoint",
     "Gauge",
@@ -44,8 +54,10 @@ __all__ = [
     "conventions",
     "deflated_solve",
     "field_strength",
+    "fix_gauge",
     "gradient_flow",
     "hybrid_monte_carlo",
+    "improved_charge",
     "lowest_eigenvectors",
     "mesons",
     "polyakov_loop",
@@ -57,6 +69,7 @@ __all__ = [
     "smearing",
     "thermalize",
     "wilson_kappa",
+    "wilson_loops",
     "write_eigenvectors",
     "write_gauge",
     "write_propagator",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -244,6 +244,12 @@ def _reference_times(statistics: Statistics, times: Array, curves: Array) -> lis
     return quantities
 
 
+def _log_ratios(loops: Array) -> Array:
+    """Return ln W(t) / W(t + 1) of Wilson loops, NaN where it does not exist."""
+    first, then = loops[..., :-1], loops[..., 1:]
+    return np.log(np.divide(first, then, out=np.full_like(first, np.nan), where=(first > 0) & (then > 0)))
+
+
 def _masses(
     statistics: Statistics, name: str, columns: Array, mass_of: Function
 ) -> tuple[EffectiveMasses, Quantity]:
@@ -372,4 +378,9 @@ def analyse(
         )
         masses.append(one)
         quantities.append(fitted)
+    free = Statistics(replace(settings, fit=None))  # loops have other times than correlators
+    for name in sorted((one for one in series if one.startswith("wilson_loops/")), key=len):
+        loops = np.insert(series[name], 0, 1, axis=1)  # W(r, 0) = 1
+        fitted = _masses(free, name, loops, _log_ratios)[1]
+        quantities.append(replace(fitted, name=name.replace("wilson_loops/", "potential_")))
     return quantities, masses

@@ -7,13 +7,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import real_number
+from onehop.arguments import real_number, whole_number
 from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
+from onehop.options import LARGEST_INT
+from onehop.text import alternatives
 
 __all__ = [
+    "CHARGES",
+    "FLOW_ACTIONS",
     "FLOW_LIMIT",
     "FLOW_STEP",
     "FieldStrength",
@@ -24,9 +29,14 @@ __all__ = [
     "field_strength",
     "flow_steps",
     "gradient_flow",
+    "improved_charge",
     "polyakov_loop",
     "reference_time",
+    "wilson_loops",
 ]
+
+FLOW_ACTIONS = ("wilson", "symanzik", "zeuthen")
+CHARGES = ("clover", "5li")  # definitions of the topological charge
 
 FLOW_STEP = 0.02
 # The largest error of a step of fixed length. On thermalized fields steps of 0.12 reach it; the relative error of the
@@ -102,8 +112,34 @@ def polyakov_loop(gauge: Gauge) -> complex:
     return _core.lattice_polyakov_loop(gauge)
 
 
+def improved_charge(gauge: Gauge) -> float:
+    """Return the topological charge 5Li, from loops of 1x1 to 3x3 plaquettes; 0 unless there are four directions.
+
+    Its errors begin with the sixth power of the lattice spacing. Collective.
+    """
+    return _core.lattice_improved_charge(gauge)
+
+
+def wilson_loops(gauge: Gauge, r: int, t: int) -> NDArray[np.float64]:
+    """Return the means of Re tr / 3 of Wilson loops, of shape (r, t). Collective.
+
+    Parameters
+    ----------
+    r, t : int
+        The largest numbers of links in space, along one direction, and in time, the last direction. The entry
+        [i, j] is the mean over sites and directions in space of the loops of i + 1 by j + 1 links.
+
+    Raises
+    ------
+    BadInput
+        A loop is longer than the lattice.
+    """
+    r, t = whole_number(r, "r", 1, LARGEST_INT), whole_number(t, "t", 1, LARGEST_INT)
+    return np.reshape(_core.lattice_wilson_loops(gauge, r, t), (r, t))
+
+
 class Flow(_core.LatticeFlow):
-    """The Wilson flow of a copy of a gauge field's links.
+    """The gradient flow of a copy of a gauge field's links.
 
     It integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples, with Lüscher's third-order Runge-Kutta
     method. The constructor and all methods are collective.
@@ -112,6 +148,10 @@ class Flow(_core.LatticeFlow):
     ----------
     gauge : Gauge
         The initial field.
+    action : {"wilson", "symanzik", "zeuthen"}
+        The action whose gradient the flow follows.
+    charge : {"clover", "5li"}
+        The definition of the topological charge.
 
     Attributes
     ----------
@@ -119,9 +159,19 @@ class Flow(_core.LatticeFlow):
         The largest error of all steps with error control so far.
     """
 
-    def __init__(self, gauge: Gauge) -> None:
-        super().__init__(gauge)
+    def __init__(self, gauge: Gauge, action: str = "wilson", *, charge: str = "clover") -> None:
+        for what, found, known in (("action", action, FLOW_ACTIONS), ("charge", charge, CHARGES)):
+            if found not in known:
+                raise BadInput(f"expected the {what} {alternatives(known)}, found {found!r}")
+        super().__init__(gauge, action)
+        self.action = action
         self.largest_error = 0.0
+        self._smooth: Gauge | None = (
+            None  # takes a copy of the links, for charges that are not of the flow itself
+        )
+        if charge == "5li":
+            whole = gauge.geometry
+            self._smooth = Gauge(gauge.group, whole.extents, whole.grid, map=whole.rank_at or None)
 
     def try_step(self, epsilon: float, tolerance: float) -> float:
         """Do one step if its error is at most the tolerance; otherwise leave the links and the time unchanged.
@@ -145,7 +195,11 @@ class Flow(_core.LatticeFlow):
 
     def field_strength(self) -> FieldStrength:
         """Return energy and topological charge at the current flow time. Collective."""
-        return FieldStrength(*super().field_strength())
+        found = FieldStrength(*super().field_strength())
+        if self._smooth is None:
+            return found
+        self.copy_to(self._smooth)
+        return found._replace(charge=improved_charge(self._smooth))
 
     def point(self) -> FlowPoint:
         """Return the flow time with energy and topological charge. Collective."""
@@ -187,7 +241,7 @@ def _largest_step(flowing: Flow, below: float, dims: int) -> float:
         # Every error exceeds this tolerance, so that the links do not change.
         return flowing.try_step(epsilon, NO_TOLERANCE) <= FLOW_LIMIT
 
-    good, bad = 0.0, min(below, _core.longest_stable_flow_step(dims))
+    good, bad = 0.0, min(below, _core.longest_stable_flow_step(dims, flowing.action))
     if works(bad):
         good = bad
     while bad - good > 1e-3 * bad and bad > 1e-9:
@@ -205,12 +259,14 @@ def _largest_step(flowing: Flow, below: float, dims: int) -> float:
 def _fixed_steps(flowing: Flow, time: float, step: float, dims: int) -> Iterator[bool]:
     """Do steps of equal length; yield after each whether it was the last."""
     steps = flow_steps(time, step)
-    stable = _core.longest_stable_flow_step(dims)
+    stable = _core.longest_stable_flow_step(dims, flowing.action)
     for number in range(1, steps + 1):
         epsilon = time / steps
         at = flowing.time
         if epsilon > stable:
-            reason = f"steps above {stable:.4g} are unstable in {dims} directions"
+            reason = (
+                f"steps above {stable:.4g} are unstable in {dims} directions with the {flowing.action} action"
+            )
             largest = _largest_step(flowing, epsilon, dims)
         elif (error := flowing.try_step(epsilon, FLOW_LIMIT)) > FLOW_LIMIT:
             reason = f"expected an error of at most {FLOW_LIMIT:g}, found {error:.3g} at t = {at:g}"
@@ -247,6 +303,8 @@ def gradient_flow(
     step: float = FLOW_STEP,
     tolerance: float | None = None,
     every: int = 1,
+    action: str = "wilson",
+    charge: str = "clover",
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Flow, list[FlowPoint]]:
     """Integrate the gradient flow to a time. Collective.
@@ -267,6 +325,8 @@ def gradient_flow(
         Adapt the length of every step so that its error is at most this, between 1e-12 and 1.
     every : int
         Number of steps between measurements; the field is also measured at both ends.
+    action, charge : str
+        As for `Flow`.
     progress : callable, optional
         Called with the number of each finished step.
 
@@ -289,7 +349,7 @@ def gradient_flow(
         raise BadInput(f"expected to measure after every 1 or more steps, found {every}")
     if tolerance is not None:
         check_flow_tolerance(tolerance)
-    flowing = Flow(gauge)
+    flowing = Flow(gauge, action, charge=charge)
     points = [flowing.point()]
     steps = (
         _fixed_steps(flowing, time, step, dims)

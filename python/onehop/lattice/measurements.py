@@ -53,7 +53,7 @@ class Measurements:
         The flow times; empty without a flow.
     series : dict
         One array for each observable, whose first axis counts configurations. Names with / are of a group:
-        "flow/t2_energy", "correlators/pion".
+        "flow/t2_energy", "correlators/pion", "wilson_loops/2" (those of 2 links in space).
     """
 
     options: dict[str, Any]
@@ -71,6 +71,8 @@ class Measurements:
             if "flow" in report:
                 self.flow_times = [point["time"] for point in report["flow"]]
                 values |= {f"flow/{name}": [point[name] for point in report["flow"]] for name in _FLOW}
+            for r, loops in enumerate(report.get("wilson_loops", []), 1):
+                values[f"wilson_loops/{r}"] = loops
             if "quarks" in report:
                 quarks = report["quarks"]
                 values |= {f"correlators/{name}": one for name, one in quarks["correlators"].items()}
@@ -294,6 +296,8 @@ def _check(path: str, found: Measurements) -> None:
             f"{path}: expected correlators named as pion or pion(1,0,0), found {quoted(odd[0])}; the file was altered"
         )
     lengths = {"polyakov_loop": (2,), "flow": (len(found.flow_times),), "correlators": found.extents[3:]}
+    loops = found.options.get("wilson_loops")
+    lengths["wilson_loops"] = tuple(loops[1:]) if isinstance(loops, list) else (0,)
     for name, values in found.series.items():
         expected = (len(found.configurations), *lengths.get(name.partition("/")[0], ()))
         if values.shape != expected or not (abs(values) < _LARGEST).all():

@@ -1,7 +1,8 @@
-"""APE and stout smearing, and the fat and long links of improved staggered quarks."""
+"""APE, stout and HYP smearing, and the fat and long links of improved staggered quarks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,17 +15,20 @@ from onehop.text import alternatives
 
 __all__ = [
     "FAT_LINKS",
+    "HYP_ALPHA",
     "PROJECTIONS",
     "FatLinks",
     "PathWeights",
     "ape",
     "fat_links",
     "hisq_links",
+    "hyp",
     "path_weights",
     "stout",
 ]
 
 PROJECTIONS = ("u3", "su3")
+HYP_ALPHA = (0.75, 0.6, 0.3)
 FAT_LINKS = ("fat3", "fat5", "fat7", "asqtad", "hisq")
 
 
@@ -178,6 +182,34 @@ def stout(gauge: Gauge, rho: float, steps: int = 1, *, space_only: bool = False)
         Steps are below 0.
     """
     _core.lattice_smear_stout(gauge, rho, steps, space_only)
+
+
+def hyp(
+    gauge: Gauge,
+    alpha: Sequence[float] = HYP_ALPHA,
+    steps: int = 1,
+    *,
+    space_only: bool = False,
+) -> None:
+    """Apply HYP smearing in place. Collective.
+
+    Each of three nested levels is APE smearing with staples of the links of the level inside, so that all paths stay
+    within the hypercubes around a link. A level projects a sum V to the SU(3) matrix U with the largest
+    Re tr(U V^dagger).
+
+    Parameters
+    ----------
+    alpha : three floats
+        The weights of the outermost, the middle and the innermost level. With `space_only` the first has no effect.
+
+    Raises
+    ------
+    BadInput
+        There are not three weights, steps are below 0, or a sum of links is singular.
+    """
+    if len(alpha) != 3:
+        raise BadInput(f"expected three weights alpha of HYP smearing, found {len(alpha)}")
+    _core.lattice_smear_hyp(gauge, [float(one) for one in alpha], steps, space_only)
 
 
 explain_public(globals())

@@ -10,6 +10,7 @@ from onehop.cli.common import GridOptions, JsonOptions, RanksOptions, console
 from onehop.lattice import Gauge, GaugeFile, Plaquettes, Staggered
 from onehop.lattice.conventions import CONVENTIONS
 from onehop.lattice.files.parsing import ACCEPTED
+from onehop.lattice.flow import FLOW_ACTIONS
 from onehop.lattice.phases import PHASES
 from onehop.lattice.smearing import PROJECTIONS, hisq_links
 from onehop.options import LARGEST_INT, Options, argument, option
@@ -102,6 +103,11 @@ def phases_option(default: str | None, text: str, **accepted: Any) -> Any:
 def convention_option(text: str) -> Any:
     """Make the field of the program whose conventions are meant."""
     return option("onehop", text, choices=tuple(CONVENTIONS))
+
+
+def flow_action_option() -> Any:
+    """Make the field of the action that a gradient flow follows."""
+    return option("wilson", "Action whose gradient the flow follows.", choices=FLOW_ACTIONS)
 
 
 def naik_epsilon_option() -> Any:

@@ -113,6 +113,14 @@ def _correlators(quarks: dict[str, Any]) -> Table:
     return table
 
 
+def _loops(loops: list[list[float]]) -> Table:
+    """Tabulate Wilson loops of r links in space by t in time."""
+    table = Table(">r / a", *(f">t = {t}" for t in range(1, len(loops[0]) + 1)), title="Wilson loops")
+    for r, values in enumerate(loops, 1):
+        table.add_row(r, *(f"{value:.6g}" for value in values))
+    return table
+
+
 def measure(options: Measure) -> None:
     """Read a gauge field, verify it against its header, and measure plaquettes, traces, Polyakov loop and energy.
 
@@ -132,6 +140,8 @@ def measure(options: Measure) -> None:
     screen.print(_table(report, found))
     if "quarks" in report:
         screen.print(_correlators(report["quarks"]))
+    if "wilson_loops" in report:
+        screen.print(_loops(report["wilson_loops"]))
     say_about(found, options.json)
     if options.plot is not None:
         _plot(options.plot, points, report.get("quarks"))

@@ -46,9 +46,15 @@ def _settings(options: Measure) -> dict[str, Any]:
     found: dict[str, Any] = {"tolerance": options.tolerance, "accept_checksum": options.accept_checksum}
     if options.convention != "onehop":
         found["convention"] = options.convention
+    if options.charge != "clover":
+        found["charge"] = options.charge
+    if options.wilson_loops is not None:
+        found["wilson_loops"] = list(options.wilson_loops)
     for part, chosen in ((FlowOptions, options.flow), (QuarkOptions, options.quarks)):
         if chosen is not None:
             found |= {name: value for name, value in options.part(part).items() if value is not None}
+    if found.get("flow_action") == "wilson":  # as files have it that are older than the option
+        del found["flow_action"]
     return json.loads(json.dumps(found))  # lists, as they are read
 
 

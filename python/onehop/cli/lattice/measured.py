@@ -13,6 +13,7 @@ from onehop.cli.lattice.common import (
     GaugeOptions,
     boundary_option,
     convention_option,
+    flow_action_option,
     naik_epsilon_option,
     phases_option,
     projection_option,
@@ -29,13 +30,15 @@ from onehop.lattice import (
     Wilson,
     field_strength,
     gradient_flow,
+    improved_charge,
     mesons,
     polyakov_loop,
     read_gauge,
     wilson_kappa,
+    wilson_loops,
 )
 from onehop.lattice.conventions import Convention, convention
-from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
+from onehop.lattice.flow import CHARGES, FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.lattice.measurements import HADRONS, correlator_key
 from onehop.lattice.sources import SourceOptions
 from onehop.lattice.staggered import STAGGERED_ACTIONS
@@ -60,6 +63,7 @@ class FlowOptions(Options):
         "Adapt the step size so that the error of each link stays below this in every step, for example 1e-4.",
     )
     flow_every: int = option(1, "Number of flow steps between two measurements.", low=1, high=LARGEST_INT)
+    flow_action: str = flow_action_option()
 
 
 ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
@@ -219,6 +223,16 @@ class Measure(QuarkOptions, FlowOptions, GaugeOptions):
     plot: str | None = file_option(
         "Plot t² E and charge over flow time, correlators and masses to FILE.", "the plot"
     )
+    charge: str = option(
+        "clover", "Definition of the topological charge; 5li takes loops of 1x1 to 3x3.", choices=CHARGES
+    )
+    wilson_loops: tuple[int, ...] | None = option(
+        None,
+        "Also measure the Wilson loops of up to R links in space by up to T in time.",
+        metavar="RxT",
+        high=LARGEST_INT,
+        length=2,
+    )
     convention: str = convention_option(
         "Program in whose normalisation plaquettes, charges, correlators and condensate are."
     )
@@ -240,7 +254,7 @@ class Measure(QuarkOptions, FlowOptions, GaugeOptions):
         if self.output is not None:
             check_file_target(self.output, "--output", replaces=True)
         if self.flow is None:
-            self.refuse(("flow_step", "flow_tolerance", "flow_every"), "goes with --flow")
+            self.refuse(("flow_step", "flow_tolerance", "flow_every", "flow_action"), "goes with --flow")
         else:
             flow_steps(self.flow, self.flow_step)
         if self.flow_tolerance is not None:
@@ -251,7 +265,7 @@ class Measure(QuarkOptions, FlowOptions, GaugeOptions):
             )
 
 
-def _flow(gauge: Gauge, options: FlowOptions, time: float) -> tuple[Flow, list[FlowPoint]]:
+def _flow(gauge: Gauge, options: Measure, time: float) -> tuple[Flow, list[FlowPoint]]:
     step, tolerance = options.flow_step, options.flow_tolerance
     total = max(1, flow_steps(time, step)) if tolerance is None else None
     with progress("flow", total=total) as advance:
@@ -261,6 +275,8 @@ def _flow(gauge: Gauge, options: FlowOptions, time: float) -> tuple[Flow, list[F
             step=step,
             tolerance=tolerance,
             every=options.flow_every,
+            action=options.flow_action,
+            charge=options.charge,
             progress=lambda _number: advance(1),
         )
 
@@ -274,11 +290,13 @@ def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any],
         options.grid,
         tolerance=options.tolerance,
         width=width,
-        accept_open=options.flow is options.quarks is None,
+        accept_open=options.flow is options.quarks is options.wilson_loops is None,
         **options.reading(),
     )
     is_open = found.boundary == "open"
     loop, strength = polyakov_loop(gauge), field_strength(gauge)
+    if options.charge == "5li":
+        strength = strength._replace(charge=improved_charge(gauge))
     flowing, points = (None, []) if options.flow is None else _flow(gauge, options, options.flow)
     quarks = None
     if options.quarks is not None and options.mass is not None:
@@ -294,6 +312,10 @@ def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any],
         report["reference_time"] = reference_time(points)
     if quarks is not None:
         report["quarks"] = quarks
+    if options.charge != "clover":
+        report["charge_definition"] = options.charge
+    if options.wilson_loops is not None:
+        report["wilson_loops"] = wilson_loops(gauge, *options.wilson_loops).tolist()
     _normalise(report, convention(options.convention))
     return report, found, points
 

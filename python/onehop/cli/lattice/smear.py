@@ -12,6 +12,7 @@ from onehop.cli.lattice.common import (
     GaugeOptions,
     averages,
     boundary_option,
+    flow_action_option,
     naik_epsilon_option,
     note_of,
     phases_option,
@@ -28,12 +29,14 @@ from onehop.launch import ensure_ranks
 from onehop.options import LARGEST_INT, file_option, option
 from onehop.text import alternatives
 
-SMOOTH = ("stout", "ape", "flow")
+SMOOTH = ("stout", "ape", "hyp", "flow")
 TAKEN_BY: dict[str, tuple[str, ...]] = {
-    "weight": ("stout", "ape"),
-    "steps": ("stout", "ape"),
-    "space_only": ("stout", "ape"),
+    "rho": ("stout",),
+    "alpha": ("ape", "hyp"),
+    "steps": ("stout", "ape", "hyp"),
+    "space_only": ("stout", "ape", "hyp"),
     "time": ("flow",),
+    "flow_action": ("flow",),
     "u0": tuple(kind for kind in smearing.FAT_LINKS if kind != "hisq"),
     "naik_epsilon": ("hisq",),
     "projection": ("hisq",),
@@ -42,7 +45,7 @@ TAKEN_BY: dict[str, tuple[str, ...]] = {
 }
 
 # Up to these weights no mode of a smooth field grows: alpha of ape, rho of stout, in three and four directions.
-STABLE = {"ape": 0.66, "stout": 0.125}
+STABLE = {"ape": "between 0 and 0.66", "stout": "between 0 and 0.125", "hyp": f"such as {smearing.HYP_ALPHA}"}
 ROUNDING = 1e-9
 
 NO_PHASES = "links without the phases of staggered quarks"
@@ -51,14 +54,20 @@ NO_PHASES = "links without the phases of staggered quarks"
 @dataclass(kw_only=True)
 class Smear(FileOptions, GaugeOptions):
     kind: str = option("stout", "Kind of smearing, or of fat links.", choices=(*SMOOTH, *smearing.FAT_LINKS))
-    weight: float | None = option(
+    rho: float = option(0.1, "Weight of the staples (stout only).")
+    alpha: list[float] | None = option(
         None,
-        "Weight of the staples: rho for stout, alpha for ape.",
-        default="0.1 for stout, 0.5 for ape",
+        "Weight of the staples: one for ape; for hyp three, of the outermost level first.",
+        default="0.5 for ape, 0.75,0.6,0.3 for hyp",
+        metavar="A,B,...",
+        separator=",",
     )
-    steps: int = option(1, "Number of smearing steps (stout and ape only).", low=0, high=LARGEST_INT)
+    steps: int = option(1, "Number of smearing steps (stout, ape and hyp only).", low=0, high=LARGEST_INT)
     time: float = option(1.0, "Flow time (flow only).", low=0)
-    space_only: bool = option(False, "Smear only spatial links, with spatial staples (stout and ape only).")
+    flow_action: str = flow_action_option()
+    space_only: bool = option(
+        False, "Smear only spatial links, with spatial staples (stout, ape and hyp only)."
+    )
     u0: float = option(1.0, "Tadpole factor u0 (asqtad, fat7, fat5 and fat3 only).")
     naik_epsilon: float = naik_epsilon_option()
     projection: str = projection_option()
@@ -69,10 +78,21 @@ class Smear(FileOptions, GaugeOptions):
     )
     boundary: str = boundary_option("Boundary in time (only with --phases).")
     output: str | None = file_option(
-        "Write the smoothed field to FILE (stout, ape and flow only).", "the field", "-o", "--output"
+        "Write the smoothed field to FILE (stout, ape, hyp and flow only).", "the field", "-o", "--output"
     )
     fat: str | None = file_option("Write the fat links to FILE.", "the fat links")
     long: str | None = file_option("Write the long links to FILE.", "the long links")
+
+    @property
+    def weight(self) -> Any:
+        """The argument of the function that smears."""
+        if self.kind == "stout":
+            return self.rho
+        weights = self.alpha or ([0.5] if self.kind == "ape" else list(smearing.HYP_ALPHA))
+        if len(weights) != (1 if self.kind == "ape" else 3):
+            wanted = "one number" if self.kind == "ape" else "three numbers"
+            raise BadInput(f"expected {wanted} in --alpha for {self.kind}, found {len(weights)}")
+        return weights[0] if self.kind == "ape" else weights
 
     @property
     def files(self) -> list[str]:
@@ -91,6 +111,8 @@ class Smear(FileOptions, GaugeOptions):
             self.refuse(
                 ("boundary",), "goes with --phases, because links without phases contain no boundary signs"
             )
+        if self.kind in ("ape", "hyp"):
+            _ = self.weight
         if self.kind == "flow":
             flow_steps(self.time, FLOW_STEP)
         for file in self.files:
@@ -153,11 +175,13 @@ def _smooth(gauge: Gauge, options: Smear) -> None:
     kind = options.kind
     if kind == "flow":
         with progress("flow", total=flow_steps(options.time, FLOW_STEP)) as advance:
-            flow, _ = gradient_flow(gauge, options.time, every=1 << 30, progress=lambda _n: advance(1))
+            how = {"every": 1 << 30, "action": options.flow_action}
+            flow, _ = gradient_flow(gauge, options.time, **how, progress=lambda _n: advance(1))
             flow.copy_to(gauge)
         return
-    weight = options.weight if options.weight is not None else 0.5 if kind == "ape" else 0.1
-    smear_once = smearing.ape if kind == "ape" else smearing.stout
+    weight = options.weight
+    smear_once = {"ape": smearing.ape, "hyp": smearing.hyp, "stout": smearing.stout}[kind]
+    text = ",".join(f"{one:g}" for one in (weight if kind == "hyp" else [weight]))
     before = gauge.plaquettes()
     with progress("steps", total=options.steps) as advance:
         for _ in range(options.steps):
@@ -167,20 +191,20 @@ def _smooth(gauge: Gauge, options: Smear) -> None:
     if not value <= max(1e-3, 10 * options.tolerance):
         raise BadInput(
             f"expected smeared links in SU(3), found one that deviates by {value:.2g} at (x, y, z, t) = {site} in "
-            f"direction {'xyzt'[direction]} with a weight of {weight:g}; take a smaller weight"
+            f"direction {'xyzt'[direction]} with a weight of {text}; take a smaller weight"
         )
     after = gauge.plaquettes()
     old, new = (before.space, after.space) if options.space_only else (before.all, after.all)
     if new < old - ROUNDING:
         raise BadInput(
             f"expected {kind} smearing to smooth the field, so that its {'spatial ' if options.space_only else ''}"
-            f"plaquette grows, found that it fell from {old:.6g} to {new:.6g} with a weight of {weight:g}; take a "
-            f"weight between 0 and {STABLE[kind]:g}"
+            f"plaquette grows, found that it fell from {old:.6g} to {new:.6g} with a weight of {text}; take a "
+            f"weight {STABLE[kind]}"
         )
 
 
 def smear(options: Smear) -> None:
-    """Smooth a gauge field (stout, ape, flow), or compute its fat and long links (hisq, asqtad, fat7 ...).
+    """Smooth a gauge field (stout, ape, hyp, flow), or compute its fat and long links (hisq, asqtad, fat7 ...).
 
     Fat and long links contain no staggered phases unless --phases is given. `onehop lattice solve` computes the links
     of its actions itself.

@@ -1,0 +1,174 @@
+#include "onehop/lattice/fixing.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "lattice/gauge/checkerboard_layout.h"
+#include "lattice/gauge/link_update.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "lattice/geometry/memory_need.h"
+#include "lattice/support/exact_sum.h"
+#include "onehop/error.h"
+#include "src/base/text.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+using detail::CheckerboardLayout;
+using detail::OneParity;
+using detail::Quaternion;
+
+constexpr int sweeps_between_checks = 10;
+constexpr std::array<detail::Subgroup, 3> hits{{{0, 1}, {1, 2}, {0, 2}}};
+
+// G(x) times the sum of U(x) G(x + mu)^dagger and of U(x - mu)^dagger G(x - mu)^dagger. A factor g in front of G(x)
+// multiplies it from the left; its trace is that of the links that begin or end at x.
+template <class Sites>
+inline typename Sites::Matrix links_at(const Sites& sites, const std::array<const double*, 4>& links,
+                                       const double* turns, int directions) {
+  typename Sites::Matrix sum{};
+  for (int mu = 0; mu < directions; ++mu) {
+    const std::ptrdiff_t ahead = sites.steps.ahead[mu];
+    const std::ptrdiff_t back = sites.steps.back[mu];
+    sum = sum + su3::times_adjoint(sites.load(links[mu]), sites.load(turns, ahead));
+    sum = sum + su3::adjoint(sites.load(turns, back) * sites.load(links[mu], back));
+  }
+  return sites.load(turns) * sum;
+}
+
+// The element of a subgroup that maximises Re tr(g m), or with a factor above 1 goes beyond it: its vector part, if
+// small, is multiplied by the factor.
+template <class R>
+inline Quaternion<R> hit(const su3::Matrix<R>& m, const detail::Subgroup& subgroup, double factor) {
+  const Quaternion<R> a = detail::adjoint_of<R>(detail::project(m, subgroup).direction);
+  const R scalar = a[0] * a[0];
+  const R more = 1 + (factor - 1) * scalar;
+  const R scale = 1 / detail::square_root(scalar + more * more * (1 - scalar));
+  return {scale * a[0], scale * more * a[1], scale * more * a[2], scale * more * a[3]};
+}
+
+// The operation of a sweep on the sites of one parity.
+struct TurnSites {
+  CheckerboardLayout* all;
+  std::array<const double*, 4> links;
+  int directions;
+  double factor;
+
+  template <class Sites>
+  void operator()(const Sites& sites) const {
+    using Real = typename Sites::Real;
+    auto together = links_at(sites, links, all->data(0), directions);
+    auto turn = sites.load(all->data(0));
+    for (const detail::Subgroup& subgroup : hits) {
+      const Quaternion<Real> g = hit<Real>(together, subgroup, factor);
+      detail::multiply_from_left<Real>(g, subgroup, together);
+      detail::multiply_from_left<Real>(g, subgroup, turn);
+    }
+    su3::reunitarise(turn, [](const auto& x) { return detail::square_root(x); });
+    sites.store(all->data(0), turn);
+  }
+  void row_done(const CheckerboardLayout::Row& row, bool odd) const { all->close_row(all->data(0), row, odd); }
+};
+
+// The links and the gauge transformation G of each site: the links in the gauge are G(x) U(x) G(x + mu)^dagger.
+struct Fixing {
+  Fixing(const Gauge& gauge, int used)
+      : links(gauge.group(), gauge.geometry()), turns(gauge.group(), gauge.geometry(), 1), directions(used) {
+    links.load(gauge.links());
+    std::vector<std::complex<double>> unit(links.sites() * 9);
+    for (std::size_t i = 0; i < unit.size(); ++i) unit[i] = i % 9 % 4 == 0 ? 1 : 0;
+    turns.load(unit);
+  }
+
+  void sweep(double over_relaxation) {
+    for (const int parity : {1, 0}) {
+      detail::each_site(OneParity{&turns, parity}, TurnSites{&turns, links.data(), directions, over_relaxation});
+      turns.fill(0);
+    }
+  }
+
+  [[nodiscard]] FixedGauge state(int sweeps) const {
+    constexpr double finer = 0x1p30;  // an exact sum has terms of 2^-50, too coarse for theta
+    std::vector<double> divergences(links.sites());
+    std::vector<double> traces(links.sites());
+    for (const int parity : {0, 1}) {
+      detail::each_site(OneParity{&links, parity}, [all = links.data(), turned = turns.data()[0], used = directions,
+                                                    squares = divergences.data(), values = traces.data()](auto sites) {
+        const auto together = links_at(sites, all, turned, used);
+        sites.store_real(squares, detail::norm_squared(detail::traceless_antihermitian(together)));
+        sites.store_real(values, su3::real_trace(together));
+      });
+    }
+    std::array<detail::ExactSum, 2> sums;
+    for (std::size_t i = 0; i < links.sites(); ++i) {
+      sums[0].add(finer * divergences[i]);
+      sums[1].add(traces[i]);
+    }
+    detail::ExactSum::over_ranks(links.group(), sums);
+    double sites = 1;
+    for (const std::int64_t extent : links.geometry().spec().extents) sites *= static_cast<double>(extent);
+    return {sweeps, sums[0].value() / finer / (3 * sites), sums[1].value() / (6 * directions * sites)};
+  }
+
+  void turn_links() {
+    for (int mu = 0; mu < links.dims(); ++mu) {
+      for (const int parity : {0, 1}) {
+        detail::each_site(OneParity{&links, parity}, [link = links.data(mu), turned = turns.data()[0], mu](auto sites) {
+          const auto before = sites.load(turned) * sites.load(link);
+          sites.store(link, su3::times_adjoint(before, sites.load(turned, sites.steps.ahead[mu])));
+        });
+      }
+    }
+  }
+
+  CheckerboardLayout links;
+  CheckerboardLayout turns;
+  int directions;  // of the condition
+};
+
+void check(const Gauge& gauge, const FixingOptions& options) {
+  if (!(options.tolerance >= 1e-24 && options.tolerance <= 1))
+    throw BadInput("gauge fixing: expected a tolerance from 1e-24 to 1, found " + base::number_text(options.tolerance));
+  if (!(options.over_relaxation >= 1 && options.over_relaxation < 2))
+    throw BadInput("gauge fixing: expected an over-relaxation from 1 to less than 2, found " +
+                   base::number_text(options.over_relaxation));
+  if (options.most_sweeps < 1)
+    throw BadInput("gauge fixing: expected at most 1 sweep or more, found " + std::to_string(options.most_sweeps));
+  for (const std::int64_t extent : gauge.geometry().spec().extents) {
+    if (extent % 2 != 0)
+      throw BadInput("gauge fixing: expected even extents, so that sites of one parity are independent, found " +
+                     std::to_string(extent));
+  }
+}
+
+}  // namespace
+
+FixedGauge fix_gauge(Gauge& gauge, const FixingOptions& options,
+                     const std::function<void(const FixedGauge&)>& progress) {
+  check(gauge, options);
+  const Geometry& geometry = gauge.geometry();
+  const auto& extents = geometry.spec().extents;
+  const double bytes = 1.5 * Gauge::bytes_on_a_rank(extents, geometry.spec().grid, gauge.group().size());
+  detail::require_memory_for(gauge.group(), extents, bytes, "gauge fixing");
+  Fixing fixing(gauge, geometry.dims() - (options.condition == GaugeCondition::coulomb ? 1 : 0));
+  FixedGauge found = fixing.state(0);
+  while (!(found.theta <= options.tolerance)) {
+    if (found.sweeps >= options.most_sweeps || !std::isfinite(found.theta))
+      throw Error("gauge fixing: expected a theta of at most " + base::number_text(options.tolerance) + ", found " +
+                  base::number_text(found.theta) + " after " + base::counted(found.sweeps, "sweep") +
+                  "; allow more sweeps or a larger tolerance, or take another over-relaxation");
+    const int more = std::min(sweeps_between_checks, options.most_sweeps - found.sweeps);
+    for (int i = 0; i < more; ++i) fixing.sweep(options.over_relaxation);
+    found = fixing.state(found.sweeps + more);
+    if (progress) progress(found);
+  }
+  fixing.turn_links();
+  gauge.set_links(fixing.links.store());
+  return found;
+}
+
+}  // namespace onehop::lattice
