@@ -52,7 +52,7 @@ def empty_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise Error(f"--plot needs matplotlib ({error}): `pip install matplotlib`") from error
+        raise Error(f"plots need matplotlib ({error}): `pip install matplotlib`") from error
 
     class ShownFigure(Figure):
         def _repr_svg_(self) -> str:
