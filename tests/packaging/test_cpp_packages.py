@@ -217,3 +217,10 @@ def test_parts(tmp_path: Path) -> None:
         done = completed(line, cwd=ROOT)
         assert done.returncode != 0
         assert told in " ".join(done.stderr.split()), done.stderr
+
+
+def test_a_machine_without_compiler(tmp_path: Path) -> None:
+    line = [tool("cmake"), "-S", str(ROOT), "-B", str(tmp_path)]
+    done = completed(line, env={"PATH": str(tmp_path), "CXX": "g++"})  # as scikit-build-core sets it
+    assert done.returncode != 0
+    assert "expected a C++ compiler, found none; install g++ 12" in " ".join(done.stderr.split())
