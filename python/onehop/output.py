@@ -110,7 +110,10 @@ def check_file_target(path: str | Path, what: str, *, replaces: bool = False) ->
     if not replaces and target.exists() and not os.access(target, os.W_OK):
         raise BadInput(f"{what}: {path} cannot be written: permission denied")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise BadInput(f"{what}: {path} cannot be written: permission denied in the folder {target.parent}")
+        raise BadInput(
+            f"{what}: {path} cannot be written: permission denied in the folder {target.parent}; "
+            "give a name in another folder"
+        )
 
 
 def _prefix() -> str:
@@ -257,8 +260,13 @@ def write_file(path: str | Path, data: bytes | str, what: str, *, make_parents: 
         with unfinished_file(path, make_parents=make_parents) as file:
             file.write(raw)
     except (OSError, ValueError) as error:
+        advice = (
+            "; give a name in another folder"
+            if getattr(error, "errno", None) in (errno.EACCES, errno.EROFS)
+            else ""
+        )
         raise BadInput(
-            f"cannot write {what} to {path}: {getattr(error, 'strerror', None) or error}"
+            f"cannot write {what} to {path}: {getattr(error, 'strerror', None) or error}{advice}"
         ) from error
 
 
