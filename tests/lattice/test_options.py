@@ -77,6 +77,8 @@ ALWAYS = {
     "reproduce": " ".join(field.name for field in FIELDS["reproduce"]),
     "analyse": " ".join(field.name for field in FIELDS["analyse"]),
     "fix": " ".join(field.name for field in FIELDS["fix"]),
+    "plan": " ".join(field.name for field in FIELDS["plan"]),
+    "campaign": " ".join(field.name for field in FIELDS["campaign"]),
     "measure": "file flow quarks plot output convention charge wilson_loops grid ranks tolerance extent "
     "accept_checksum json",
     "convert": " ".join(field.name for field in FIELDS["convert"]),

@@ -110,7 +110,8 @@ _LATTICE = Group(
             "solve",
             "eigen",
         )
-    },
+    }
+    | {name: Command(f".lattice.plan:{name}") for name in ("plan", "campaign")},
 )
 _SCHEDULE = Group(
     "Build, show, count and verify schedules without running them.",

@@ -194,7 +194,7 @@ def by_site(columns: Fields, time: int) -> Fields:
     return np.ascontiguousarray(part).reshape(16, part.shape[2], -1)
 
 
-_EPSILON = [(0, 1, 2, 1), (1, 2, 0, 1), (2, 0, 1, 1), (0, 2, 1, -1), (2, 1, 0, -1), (1, 0, 2, -1)]
+_OTHERS = ((1, 2), (2, 0), (0, 1))  # the two colours that epsilon has, in this order, beside a third
 
 
 def nucleon_correlator(
@@ -213,11 +213,12 @@ def nucleon_correlator(
         quark = np.ascontiguousarray(quark)
         left, right = np.matmul(quark, c_gamma5).swapaxes(-1, -2), np.matmul(c_gamma5, quark)
         total = np.zeros(sites.shape[1], np.complex128)
-        for (i, j, k, sign), (a, b, c, other) in itertools.product(_EPSILON, repeat=2):
-            diquark = left[i, a] @ right[j, b]
+        for (k, (i, j)), (c, (a, b)) in itertools.product(enumerate(_OTHERS), repeat=2):
+            diquark = left[i, a] @ right[j, b] + left[j, b] @ right[i, a]
+            diquark -= left[i, b] @ right[j, a] + left[j, a] @ right[i, b]
             projected = project @ quark[k, c]
-            pair = np.trace(projected, axis1=1, axis2=2) * np.trace(diquark, axis1=1, axis2=2)
-            total += sign * other * (pair + np.einsum("xab,xba->x", projected, diquark))
+            total += np.trace(projected, axis1=1, axis2=2) * np.trace(diquark, axis1=1, axis2=2)
+            total += np.einsum("xab,xba->x", projected, diquark)
         sites[t] = total
     return projection.of_sites(sites, antiperiodic=antiperiodic).real
 

@@ -155,6 +155,8 @@ def _report(options: Measure, kept: Measurements, new: list[dict[str, Any]], fil
     accepted = sum("accepted_checksums" in one for one in new)
     if accepted:
         screen.print(f"{counted(accepted, 'file')} with a wrong checksum that was accepted")
+    for said in {one["quarks"]["said"] for one in new if "said" in one.get("quarks", {})}:
+        screen.print(said)
     screen.print(
         f"{counted(len(new), 'configuration')} measured now, by {counted(each, 'rank')} each, "
         f"{files - len(new)} before" + (f"; written to {options.output}" if options.output else "")
