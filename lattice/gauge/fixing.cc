@@ -20,10 +20,9 @@ namespace {
 
 using detail::CheckerboardLayout;
 using detail::OneParity;
-using detail::Quaternion;
 
 constexpr int sweeps_between_checks = 10;
-constexpr std::array<detail::Subgroup, 3> hits{{{0, 1}, {1, 2}, {0, 2}}};
+constexpr int hits = 6;  // in SU(2) subgroups, for the step g of a site
 
 // G(x) times the sum of U(x) G(x + mu)^dagger and of U(x - mu)^dagger G(x - mu)^dagger. A factor g in front of G(x)
 // multiplies it from the left; its trace is that of the links that begin or end at x.
@@ -40,18 +39,8 @@ inline typename Sites::Matrix links_at(const Sites& sites, const std::array<cons
   return sites.load(turns) * sum;
 }
 
-// The element of a subgroup that maximises Re tr(g m), or with a factor above 1 goes beyond it: its vector part, if
-// small, is multiplied by the factor.
-template <class R>
-inline Quaternion<R> hit(const su3::Matrix<R>& m, const detail::Subgroup& subgroup, double factor) {
-  const Quaternion<R> a = detail::adjoint_of<R>(detail::project(m, subgroup).direction);
-  const R scalar = a[0] * a[0];
-  const R more = 1 + (factor - 1) * scalar;
-  const R scale = 1 / detail::square_root(scalar + more * more * (1 - scalar));
-  return {scale * a[0], scale * more * a[1], scale * more * a[2], scale * more * a[3]};
-}
-
-// The operation of a sweep on the sites of one parity.
+// The operation of a sweep on the sites of one parity: the step g maximises Re tr(g m), where m is links_at(). 1 +
+// factor (g - 1), projected to SU(3), is g to the power `factor` if g is close to 1; its projection always exists.
 struct TurnSites {
   CheckerboardLayout* all;
   std::array<const double*, 4> links;
@@ -61,15 +50,19 @@ struct TurnSites {
   template <class Sites>
   void operator()(const Sites& sites) const {
     using Real = typename Sites::Real;
+    using detail::operator-;
+    const auto one = su3::Matrix<Real>::one();
     auto together = links_at(sites, links, all->data(0), directions);
-    auto turn = sites.load(all->data(0));
-    for (const detail::Subgroup& subgroup : hits) {
-      const Quaternion<Real> g = hit<Real>(together, subgroup, factor);
-      detail::multiply_from_left<Real>(g, subgroup, together);
-      detail::multiply_from_left<Real>(g, subgroup, turn);
+    auto g = one;
+    for (std::size_t i = 0; i < hits; ++i) {
+      const auto& subgroup = detail::subgroups[i % 3];
+      const auto turn = detail::adjoint_of<Real>(detail::project(together, subgroup).direction);
+      detail::multiply_from_left<Real>(turn, subgroup, together);
+      detail::multiply_from_left<Real>(turn, subgroup, g);
     }
-    su3::reunitarise(turn, [](const auto& x) { return detail::square_root(x); });
-    sites.store(all->data(0), turn);
+    auto turned = (one + sites.all(factor) * (g - one)) * sites.load(all->data(0));
+    su3::reunitarise(turned, [](const auto& x) { return detail::square_root(x); });
+    sites.store(all->data(0), turned);
   }
   void row_done(const CheckerboardLayout::Row& row, bool odd) const { all->close_row(all->data(0), row, odd); }
 };

@@ -14,7 +14,7 @@ enum class GaugeCondition : std::uint8_t { coulomb, landau };
 struct FixingOptions {
   GaugeCondition condition = GaugeCondition::coulomb;
   double tolerance = 1e-14;      // of theta
-  double over_relaxation = 1.7;  // 1: each hit maximises the sum; up to 2: it goes beyond the maximum
+  double over_relaxation = 1.8;  // 1: each step maximises the sum at its site; up to 2: it goes beyond the maximum
   int most_sweeps = 20000;
 };
 
@@ -26,8 +26,8 @@ struct FixedGauge {
   double functional = 0;  // the mean of Re tr U / 3 over the links of these directions
 };
 
-// Replaces the links by those in the gauge. Each sweep turns the odd and then the even sites in three SU(2) subgroups
-// towards the maximum of the sum, with over-relaxation (Mandula and Ogilvie, 1990). There are many maxima (Gribov
+// Replaces the links by those in the gauge. Each sweep turns the odd and then the even sites to the maximum of the sum,
+// found in SU(2) subgroups, and beyond it by over-relaxation (Mandula and Ogilvie, 1990). There are many maxima (Gribov
 // copies); the same links, bit for bit, lead to the same one on every grid of ranks. `progress` is called with the
 // state after every 10 sweeps. Collective. Throws BadInput for odd extents and for options outside of their range;
 // Error if theta does not reach the tolerance, and then the links stay as they were.

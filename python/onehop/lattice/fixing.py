@@ -31,7 +31,7 @@ class FixingOptions(Options):
         1e-14, "Largest theta, the squared divergence of the fixed links.", low=1e-24, high=1
     )
     over_relaxation: float = option(
-        1.7, "Factor of over-relaxation, from 1 (none) to less than 2.", low=1, high=1.999
+        1.8, "Factor of over-relaxation, from 1 (none) to less than 2.", low=1, high=1.999
     )
     sweeps: int = option(20000, "Largest number of sweeps.", low=1, high=LARGEST_INT)
 
@@ -82,7 +82,7 @@ def fix_gauge(
     theta : float
         Largest theta (default 1e-14).
     over_relaxation : float
-        From 1, none, to less than 2 (default 1.7).
+        From 1, none, to less than 2 (default 1.8).
     sweeps : int
         Largest number of sweeps (default 20000).
 
