@@ -15,6 +15,7 @@
 #include "collectives/policy.h"
 #include "onehop/error.h"
 #include "src/base/clock.h"
+#include "src/base/one_size.h"
 #include "src/group/loss.h"
 
 namespace onehop::collectives::detail {
@@ -89,7 +90,7 @@ std::span<std::byte> block_at(std::byte* first, std::int64_t number, std::int64_
 
 Hosts ranks_by_host(const Group& group) {
   const int first = group.local_ranks().front();
-  const Gathered all = group.allgather(std::as_bytes(std::span<const int>(&first, 1)));
+  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&first, 1))), sizeof first);
   std::map<int, std::vector<int>> hosts;
   for (int rank = 0; rank < group.size(); ++rank) {
     int theirs = 0;

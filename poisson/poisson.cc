@@ -13,6 +13,7 @@
 #include "poisson/poisson_residuals.h"
 #include "poisson/poisson_sum.h"
 #include "src/base/clock.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 #include "src/base/trace.h"
 
@@ -227,7 +228,7 @@ void Poisson::Impl::set_source(std::span<const double> values) {
     if (most >= 0) most = std::abs(value) <= largest_source ? std::max(most, std::abs(value)) : -2;
   }
   // All ranks learn of an error on any rank, so that all throw.
-  const Gathered all = group.allgather(std::as_bytes(std::span(&most, 1)));
+  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&most, 1))), sizeof most);
   double over_all = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     double found = 0;

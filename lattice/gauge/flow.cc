@@ -15,6 +15,7 @@
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/over_ranks.h"
 #include "onehop/error.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::lattice {
@@ -219,7 +220,8 @@ std::complex<double> polyakov_loop(const Gauge& gauge) {
   const int ranks_in_time = geometry.spec().grid[last];
   for (int turn = 0; turn < ranks_in_time; ++turn) {
     if (turn > 0) {
-      const auto all = group.allgather(std::as_bytes(std::span(products)));
+      const auto own = std::as_bytes(std::span(products));
+      const auto all = base::of_one_size(group.allgather(own), own.size());
       std::vector<int> below = at;
       below[last] -= 1;
       std::memcpy(products.data(), all[static_cast<std::size_t>(geometry.rank_at(below))].data(), space * sizeof(Link));

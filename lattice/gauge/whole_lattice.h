@@ -8,6 +8,7 @@
 
 #include "onehop/group.h"
 #include "onehop/lattice/gauge.h"
+#include "src/base/one_size.h"
 
 namespace onehop::lattice::detail {
 
@@ -32,7 +33,7 @@ struct WorstLink {
 
 // The worst link over the ranks, of several that at the first site. Collective.
 inline GaugeDeviation worst_over_ranks(const Group& group, const Geometry& geometry, WorstLink worst) {
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&worst, 1)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&worst, 1))), sizeof worst)) {
     WorstLink other;
     std::memcpy(&other, bytes.data(), sizeof other);
     if (other.value > worst.value || (other.value == worst.value && other.number < worst.number)) worst = other;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onehop/group.h"
+#include "src/base/one_size.h"
 
 namespace onehop::lattice::detail {
 
@@ -32,7 +33,7 @@ class ExactSum {
 
   // Adds up each sum over all ranks. Collective, with the same number of sums on every rank.
   static void over_ranks(const Group& group, std::span<ExactSum> sums) {
-    const Gathered all = group.allgather(std::as_bytes(sums));
+    const Gathered all = base::of_one_size(group.allgather(std::as_bytes(sums)), sums.size_bytes());
     std::vector<ExactSum> one(sums.size());
     for (ExactSum& sum : sums) sum = {};
     for (const auto& bytes : all) {

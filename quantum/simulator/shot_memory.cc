@@ -5,6 +5,7 @@
 #include <span>
 
 #include "onehop/error.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -29,9 +30,8 @@ void check_shots_fit(const Group& group, const Wanted& first, const Wanted& seco
   const std::array<double, 2> mine{needed * static_cast<double>(group.local_ranks().size()),
                                    static_cast<double>(available_memory())};
   std::array<double, 2> worst{};
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine)) {
     std::array<double, 2> theirs{};
-    if (bytes.size() != sizeof theirs) throw Mismatch("shots: expected 16 bytes from every rank");
     std::memcpy(theirs.data(), bytes.data(), sizeof theirs);
     if (theirs[0] > theirs[1] && theirs[0] - theirs[1] > worst[0] - worst[1]) worst = theirs;
   }

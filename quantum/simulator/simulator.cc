@@ -17,6 +17,7 @@
 #include "quantum/simulator/walk.h"
 #include "quantum/state/precision.h"
 #include "quantum/state/sampling.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -54,9 +55,8 @@ static int largest_state(const Group& group, const SimulationOptions& options) {
   const auto here = static_cast<int>(group.local_ranks().size());
   const int mine = largest_state(group.size(), options.precision, here, options.state.device);
   int all = mine;
-  for (const auto& theirs : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+  for (const auto& theirs : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
     int number = 0;
-    if (theirs.size() != sizeof number) throw Mismatch("storage: expected a number of every rank");
     std::memcpy(&number, theirs.data(), sizeof number);
     all = std::min(all, number);
   }

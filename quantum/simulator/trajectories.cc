@@ -9,6 +9,7 @@
 #include "quantum/simulator/trajectory_walk.h"
 #include "quantum/simulator/walk.h"
 #include "src/base/clock.h"
+#include "src/base/one_size.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -35,7 +36,7 @@ std::int64_t memory_of(const Group& group, const ProgramOptions& options) {
     const bool of_card = options.state.device.starts_with("cuda") || options.state.device.starts_with("hip");
     if (!of_card) mine /= static_cast<std::int64_t>(group.local_ranks().size());
   }
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
     std::int64_t theirs = 0;
     std::memcpy(&theirs, bytes.data(), sizeof(theirs));
     mine = std::min(mine, theirs);

@@ -12,6 +12,7 @@
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -179,7 +180,7 @@ bool State::Impl::reach_peers() {
   bool good = true;
   for (int rank = 0; rank < group.size(); ++rank) good = good && group.shares_memory(rank);
   const auto agreed = [&] {
-    const Gathered all = group.allgather(std::as_bytes(std::span(&good, 1)));
+    const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&good, 1))), sizeof good);
     return std::ranges::all_of(all, [](const auto& theirs) { return theirs[0] != std::byte{0}; });
   };
   if (!agreed()) return false;
@@ -188,7 +189,7 @@ bool State::Impl::reach_peers() {
   } catch (const Error&) {
     good = false;
   }
-  const Gathered all = group.allgather(std::as_bytes(std::span(&handle, 1)));
+  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&handle, 1))), sizeof handle);
   try {
     for (int rank = 0; good && rank < group.size(); ++rank) {
       std::memcpy(&handle, all[static_cast<std::size_t>(rank)].data(), sizeof handle);

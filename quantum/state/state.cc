@@ -14,6 +14,7 @@
 #include "onehop/plan.h"
 #include "quantum/engine/engine_encoded.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
@@ -43,20 +44,14 @@ int check_size(const Group& group, int qubits, Precision precision) {
   return local_bits;
 }
 
-void check_equal_size(std::size_t theirs, std::size_t mine) {
-  if (theirs == mine) return;
-  throw Mismatch("expected sums of equal length on all ranks, found " + std::to_string(theirs) + " and " +
-                 base::counted(mine, "byte") + "; every rank must make the same calls");
-}
-
 template <typename T>
 void sum_numbers(const Group& group, std::span<T> numbers) {
   if (group.size() == 1) return;
-  const Gathered all = group.allgather(std::as_bytes(std::span<const T>(numbers)));
+  const Gathered all =
+      base::of_one_size(group.allgather(std::as_bytes(std::span<const T>(numbers))), numbers.size_bytes());
   std::fill(numbers.begin(), numbers.end(), T{});
   std::vector<T> theirs(numbers.size());
   for (const auto& bytes : all) {
-    check_equal_size(bytes.size(), numbers.size_bytes());
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += theirs[i];
   }
@@ -71,8 +66,7 @@ std::vector<double> sum_over_parts(const Group& group, std::span<const double> n
   const std::size_t parts = count == 0 ? 0 : numbers.size() / count;
   std::vector<double> sums(count);
   std::vector<double> theirs(numbers.size());
-  for (const auto& bytes : group.allgather(std::as_bytes(numbers))) {
-    check_equal_size(bytes.size(), numbers.size_bytes());
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(numbers)), numbers.size_bytes())) {
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
     for (std::size_t part = 0; part < parts; ++part) {
       for (std::size_t i = 0; i < count; ++i) sums[i] += theirs[part * count + i];
@@ -384,16 +378,49 @@ static double checked_factor(std::span<const std::complex<double>> amplitudes, N
   return 1;
 }
 
-void State::set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm) {
-  if (amplitudes.size() != std::size_t{1} << impl_->qubits) {
-    throw BadInput("expected 2^" + std::to_string(impl_->qubits) + " amplitudes, found " +
-                   std::to_string(amplitudes.size()));
+// The norm that the ranks' parts have together. Throws Mismatch if another rank has refused its amplitudes (-1).
+static double norm_of_parts(const Group& group, double square) {
+  double sum = 0;
+  const auto all = base::of_one_size(group.allgather(std::as_bytes(std::span(&square, 1))), sizeof square);
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    double theirs = 0;
+    std::memcpy(&theirs, all[rank].data(), sizeof theirs);
+    sum += theirs;
+    if (theirs >= 0 || square < 0) continue;
+    throw Mismatch("set_amplitudes: expected the same amplitudes on every rank, found others on rank " +
+                   std::to_string(rank) + ", which refused them; see its output");
   }
-  const double factor = checked_factor(amplitudes, norm);
+  return std::sqrt(sum);
+}
+
+void State::set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm) {
+  const std::size_t size = std::size_t{1} << impl_->local_bits;
+  const std::size_t first = size * static_cast<std::size_t>(impl_->group.rank());
+  double factor = 1;
+  try {
+    if (amplitudes.size() != std::size_t{1} << impl_->qubits) {
+      throw BadInput("expected 2^" + std::to_string(impl_->qubits) + " amplitudes, found " +
+                     std::to_string(amplitudes.size()));
+    }
+    factor = checked_factor(amplitudes, norm);
+  } catch (const BadInput&) {
+    if (norm != Norm::any) norm_of_parts(impl_->group, -1);
+    throw;
+  }
+  if (norm != Norm::any && impl_->group.size() > 1) {
+    double square = 0;
+    for (const auto& amplitude : amplitudes.subspan(first, size)) square += std::norm(amplitude * factor);
+    const double found = norm_of_parts(impl_->group, square);
+    if (!(std::abs(found - 1) <= 2e-5)) {
+      throw Mismatch(
+          "set_amplitudes: expected the same amplitudes on every rank, found arrays of which the parts have "
+          "the norm " +
+          base::number_text(found));
+    }
+  }
   std::vector<int> order(impl_->bits.size());
   std::iota(order.begin(), order.end(), 0);
   set_layout(order, 0);
-  const std::size_t first = static_cast<std::size_t>(impl_->group.rank()) << impl_->local_bits;
   const auto set = [&](auto local, std::uint64_t begin) {
     using Amplitude = typename decltype(local)::value_type;
     for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + begin + i] * factor);

@@ -13,6 +13,7 @@
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -93,7 +94,7 @@ void State::Impl::share_scale() {
   }
   double squares = 0;
   double norm = 0;
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
     Share theirs;
     std::memcpy(&theirs, bytes.data(), sizeof theirs);
     squares += theirs.squares;

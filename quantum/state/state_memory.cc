@@ -12,6 +12,7 @@
 #include "onehop/error.h"
 #include "quantum/state/state_impl.h"
 #include "src/base/memory_left.h"
+#include "src/base/one_size.h"
 #include "src/base/text.h"
 
 namespace onehop::quantum {
@@ -88,12 +89,13 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
   std::int64_t worst_need = 0;
   std::int64_t worst_available = 0;
   bool fits = true;
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine)) {
     std::array<std::int64_t, 3> theirs{};
     std::memcpy(theirs.data(), bytes.data(), sizeof(theirs));
     blocks.push_back(theirs[2]);
     if (theirs[0] <= theirs[1]) continue;
-    if (fits || theirs[1] < worst_available) worst_need = theirs[0], worst_available = theirs[1];
+    if (fits || theirs[1] < worst_available)
+      worst_need = theirs[0], worst_available = std::max<std::int64_t>(theirs[1], 0);
     fits = false;
   }
   if (fits) return ranks_per_host_of(blocks);
@@ -120,9 +122,8 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
 int ranks_per_host(const Group& group) {
   const std::int64_t mine = block_of(group);
   std::vector<std::int64_t> blocks;
-  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
     std::int64_t theirs = 0;
-    if (bytes.size() != sizeof theirs) throw Mismatch("hosts: expected 8 bytes from every rank");
     std::memcpy(&theirs, bytes.data(), sizeof theirs);
     blocks.push_back(theirs);
   }

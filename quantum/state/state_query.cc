@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/one_size.h"
 
 namespace onehop::quantum {
 namespace {
@@ -119,10 +120,10 @@ std::vector<Sum> State::gather() const {
   }
   std::vector<std::byte> local(impl_->on_device ? impl_->on_device->amplitude_bytes() << impl_->local_bits : 0);
   if (impl_->on_device) impl_->on_device->read(0, local);
-  const Gathered all =
-      impl_->group.allgather(impl_->on_device ? std::span<const std::byte>(local) : impl_->memory.bytes());
+  const std::span<const std::byte> mine = impl_->on_device ? local : std::span<const std::byte>(impl_->memory.bytes());
+  const Gathered all = base::of_one_size(impl_->group.allgather(mine), mine.size());
   const double scale = impl_->encoded.scale();
-  const Gathered scales = impl_->group.allgather(std::as_bytes(std::span(&scale, 1)));
+  const Gathered scales = base::of_one_size(impl_->group.allgather(std::as_bytes(std::span(&scale, 1))), sizeof scale);
   std::vector<int> to(impl_->bits.size());  // the qubit of each bit
   for (std::size_t qubit = 0; qubit < to.size(); ++qubit)
     to[static_cast<std::size_t>(impl_->bits[qubit])] = static_cast<int>(qubit);

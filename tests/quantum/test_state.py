@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from onehop import BadInput, Group, quantum
+from onehop import BadInput, Group, Mismatch, quantum
 from threads import run_threads, same_on
 
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -129,6 +129,39 @@ def test_amplitudes_that_are_no_state_are_refused(amplitudes: list[complex], mes
         return np.allclose(state.vector(), [0, 0.6, 0.8j, 0], rtol=0, atol=1e-15)
 
     assert all(run_threads(2, attempt))
+
+
+@pytest.mark.parametrize("wrong", ["nan", "norm", "length", "other"])
+def test_amplitudes_that_differ_between_ranks_are_refused_on_all(wrong: str) -> None:
+    good = np.full(16, 0.25)
+    bad = {"nan": np.append(good[:15], np.nan), "norm": good * 3, "length": good[:8], "other": np.eye(16)[3]}[
+        wrong
+    ]
+
+    def attempt(group: Group) -> list[str]:
+        state, said = quantum.State(4, group), []
+        for amplitudes in (bad if group.rank == 1 else good, good):
+            try:
+                said.append(np.linalg.norm(state.set_amplitudes(amplitudes).vector()))
+            except (BadInput, Mismatch) as error:
+                said.append(type(error).__name__)
+        return said
+
+    first, second = run_threads(2, attempt)
+    assert first == ["Mismatch", pytest.approx(1)]
+    assert second == ["Mismatch" if wrong == "other" else "BadInput", pytest.approx(1)]
+
+
+def test_ranks_in_different_calls_do_not_take_numbers_of_each_other() -> None:
+    def attempt(group: Group) -> str:
+        state = quantum.State(4, group)
+        with pytest.raises(
+            Mismatch, match=r"bytes from rank \d, found \d+; every rank must make the same calls"
+        ):
+            _ = state.amplitudes(range(16)) if group.rank == 0 else quantum.State(4, group)
+        return "refused"
+
+    assert run_threads(2, attempt) == ["refused"] * 2
 
 
 def test_amplitudes_are_normalised_if_asked_for() -> None:

@@ -143,8 +143,8 @@ class State {
   // collective; no communication.
   void set_product(std::span<const std::array<std::complex<double>, 2>> wires, std::span<const int> bits);
   void set_basis_state(std::uint64_t index);
-  // Sets all 2^qubits amplitudes by index; every rank passes all of them. Throws BadInput if one is infinite or NaN, or
-  // if the norm breaks the rule.
+  // Sets all 2^qubits amplitudes by index. Collective: every rank passes all of them. Throws BadInput if one is
+  // infinite or NaN, or if the norm breaks the rule, and Mismatch if that is so on another rank, or ranks differ.
   void set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm = Norm::check);
   // Copies the amplitudes and the layout of a state of the same size, precision and ranks; throws BadInput for others.
   // Not collective.

@@ -121,7 +121,7 @@ class State(SplitState):
         return self
 
     def set_amplitudes(self, amplitudes: Any, *, normalize: bool = False) -> State:
-        """Set all amplitudes; return the state.
+        """Set all amplitudes; return the state. Collective.
 
         Parameters
         ----------
@@ -135,6 +135,8 @@ class State(SplitState):
         BadInput
             The array has another length, an amplitude is infinite or NaN, or the norm is not 1 (with `normalize`: below
             1e-145).
+        Mismatch
+            Another rank refuses its array, or the arrays of the ranks differ.
         """
         self._core.set_amplitudes(complex_array(amplitudes, "set_amplitudes"), normalize)
         return self
