@@ -1,6 +1,5 @@
 #include "onehop/lattice/hmc.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "lattice/support/over_ranks.h"
 #include "lattice/support/random.h"
 #include "onehop/error.h"
+#include "src/base/extremes.h"
 #include "src/base/text.h"
 
 namespace onehop::lattice {
@@ -200,7 +200,9 @@ Reversal Hmc::reverse(std::uint32_t number) {
   Reversal found;
   found.delta_h = impl.difference(impl.hamiltonian(), before);
   const auto links = impl.links.store();
-  for (std::size_t i = 0; i < links.size(); ++i) found.links = std::max(found.links, std::abs(links[i] - old[i]));
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    found.links = base::larger(found.links, std::abs(links[i] - old[i]));
+  }
   impl.links.load(old);
   detail::largest_over_ranks(impl.space.group(), std::span(&found.links, 1));
   return found;

@@ -146,6 +146,10 @@ def test_open_boundaries_in_time(gauge: Gauge, tmp_path: Path, command: Command)
     path.write_bytes(openqcd_file(links, "<"))
     with pytest.raises(BadInput, match=r"expected links in SU\(3\), found one that deviates by .*e-02"):
         read_gauge(str(path), accept_open=True)
+    links[0, 0, 0, 0, 1, 0] = 1e200
+    path.write_bytes(openqcd_file(links, "<"))
+    with np.errstate(all="raise"), pytest.raises(BadInput, match="found one that deviates by inf"):
+        read_gauge(str(path), accept_open=True)
 
 
 def test_a_wrong_checksum_is_accepted_and_told_for_ever(

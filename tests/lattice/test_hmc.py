@@ -27,6 +27,15 @@ def test_reversibility(integrator: str) -> None:
     assert gauge.links.tobytes() == links.tobytes()
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_links_that_overflow_are_no_reversal(ranks: int) -> None:
+    def attempt(group: Group) -> float:
+        gauge = Gauge(group, (4, 4, 4, 4))
+        return Hmc(gauge, 5.7, length=1e8, steps=2).reverse(0).links
+
+    assert np.isnan(run_threads(ranks, attempt)).all()
+
+
 @pytest.mark.parametrize("integrator", ["leapfrog", "omelyan"])
 def test_error_of_the_energy_goes_with_the_squared_step(integrator: str) -> None:
     gauge = thermal((4, 4, 4, 4), 5.7)

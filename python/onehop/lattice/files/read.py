@@ -253,9 +253,10 @@ def _largest_deviation(links: NDArray[np.complex128], group: Group) -> float:
     """Return the largest deviation from SU(3) of the links that are not 0. Collective."""
     flat = links.reshape(-1, 3, 3)
     flat = flat[flat.any(axis=(1, 2))]
-    unit = np.abs(flat @ flat.conj().swapaxes(1, 2) - np.eye(3)).max(initial=0)
-    mine = max(float(unit), float(np.abs(np.linalg.det(flat) - 1).max(initial=0)))
-    return max(json.loads(part) for part in group.allgather(json.dumps(mine).encode()))
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers that no link has
+        unit = np.abs(flat @ flat.conj().swapaxes(1, 2) - np.eye(3)).max(initial=0)
+        mine = np.max([unit, np.abs(np.linalg.det(flat) - 1).max(initial=0)])
+    return float(np.max([json.loads(part) for part in group.allgather(json.dumps(float(mine)).encode())]))
 
 
 def _averages_of_open(raw: Plaquettes, trace: float, times: int) -> tuple[Plaquettes, float]:
