@@ -108,7 +108,9 @@ static bool fits_everywhere(int qubits, const Group& group, const ProgramOptions
   const Precision precision = is_encoded(options.precision) ? Precision::single_precision : options.precision;
   const bool mine = memory_need(qubits, group.size(), precision, here, options.state).fits();
   bool all = true;
-  for (const auto& theirs : group.allgather(std::as_bytes(std::span(&mine, 1)))) all = all && theirs[0] != std::byte{0};
+  for (const auto& theirs : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
+    all = all && theirs[0] != std::byte{0};
+  }
   return all;
 }
 
