@@ -235,6 +235,15 @@ def test_altered_measurements_are_refused(tmp_path: Path) -> None:
         path.write_bytes(altered)
         with pytest.raises(BadInput, match="the file was altered"):
             read_measurements(str(path))
+    for place in range(
+        len(whole) - 64 - len(_DIGEST), len(whole) - 64
+    ):  # the mark of the digest, and a number
+        altered = bytearray(whole)
+        altered[place] ^= 1
+        altered[number] ^= 4
+        path.write_bytes(altered)
+        with pytest.raises(BadInput, match="the file was altered"):
+            read_measurements(str(path))
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(BadInput, match="cannot read measurements"):
         read_measurements(str(path))
