@@ -30,6 +30,7 @@ onehop docs quantum_circuits | grep -q OpenQASM
 onehop completion bash | bash -n
 test -s /venv/share/man/man1/onehop.1
 onehop compat qmp
+python -c "from onehop import device; assert len(device.images()) > 3"  # kernels for cards
 install "onehop[plot,quantum]"
 onehop run /samples/teleport.qasm --shots 100 --plot counts.svg
 grep -q "</svg>" counts.svg
