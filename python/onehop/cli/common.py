@@ -158,11 +158,9 @@ def say_written(options: Options) -> None:
     screen = console("-" if "-" in dict(targets).values() else None)
     for what, target in targets:
         if isinstance(target, str) and (file := Path(target)).exists():
-            if file.is_dir():
-                screen.print(f"wrote files to the folder {target}")
-            else:
-                size = f" ({bytes_text(file.stat().st_size)})" if file.is_file() else ""
-                screen.print(f"wrote {what} to {target}{size}")
+            size = f" ({bytes_text(file.stat().st_size)})" if file.is_file() else ""
+            what = "files" if file.is_dir() else what
+            screen.print(f"wrote {what} to {target}{size}")
 
 
 def print_error(error: BaseException) -> None:

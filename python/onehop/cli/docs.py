@@ -47,8 +47,7 @@ def programs() -> dict[str, Path]:
 
 def pages() -> dict[str, Path]:
     """Return the pages by their names, such as "howto/launch"."""
-    place = _place()
-    found = [file for folder in _FOLDERS for file in sorted((place / folder).glob("*.md"))]
+    found = [file for folder in _FOLDERS for file in sorted((_place() / folder).glob("*.md"))]
     return {f"{one.parent.name}/{one.stem}": one for one in found if one.stem != "index"}
 
 
@@ -67,37 +66,32 @@ def _linked(text: str) -> str:
     return _LINK.sub(link, text)
 
 
-def _notebook(file: Path) -> str:
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(file.read_text())["cells"]]
-    return "\n\n".join(
-        _linked(text) if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells
-    )
-
-
 def _generated(name: str, folder: Path) -> str:
-    """Return what `make docs` generates for the site."""
+    """Return what `make docs` generates for the site: commands, variables, or the cells of a notebook."""
     if name == "cli":
         from onehop.cli.commands import leaves
 
         return "\n".join(f"    onehop {' '.join(path):28} {command.about}" for path, command in leaves())
     if name == "environment":
         return "\n\n".join(f"{one['name']}: {one['meaning']}" for one in _core.environment_variables())
-    return _notebook(folder / f"{name}.ipynb")
+    cells = json.loads((folder / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    texts = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    return "\n\n".join(_linked(text) if kind == "markdown" else f"```py\n{text}\n```" for kind, text in texts)
 
 
 def _block(folder: Path, found: re.Match[str]) -> str:
     """Return a directive of MyST as plain text."""
     kind, name, body = found.groups()
     options = dict(_OPTION.findall(body))
-    if kind == "include" and "generated/" in name:
+    if kind == "include":
         return _generated(Path(name).stem, folder)
-    if kind in ("include", "literalinclude"):
+    if kind == "literalinclude":
         text = (folder / name).read_text(encoding="utf-8")
         text = text[text.rfind("\n", 0, text.index(options.get("start-at", ""))) + 1 :]
         if end := options.get("end-before") or options.get("end-at"):
             place = text.index(end, text.index("\n"))
             text = text[: text.rfind("\n", 0, place) if "end-before" in options else text.index("\n", place)]
-        return text if kind == "include" else f"```{Path(name).suffix[1:]}\n{text.rstrip()}\n```"
+        return f"```{Path(name).suffix[1:]}\n{text.rstrip()}\n```"
     if kind == "figure":
         return f"[figure: {options.get('alt', name)}]\n{_OPTION.sub('', body).strip()}"
     return "" if kind == "toctree" else _OPTION.sub("", body).strip()
