@@ -110,6 +110,30 @@ def test_wilson_mesons_are_those_of_the_inverse_matrix(inverse: np.ndarray) -> N
     assert (found.correlators["nucleon"][0, :4] > 0).all()
 
 
+def test_free_mesons_are_sums_over_the_momenta_of_two_quarks() -> None:
+    """C(p, t) = 3 / V sum_k tr(Gamma S(k + p, t) Gamma gamma_5 S(k, t)^dagger gamma_5) with S in closed form."""
+    extents, kappa = (4, 2, 4, 8), 0.115
+    found = mesons.wilson_mesons(
+        Gauge(Group.alone(), extents), Wilson(Gauge(Group.alone(), extents), kappa), momenta=2
+    )
+    k = [2 * np.pi * (np.arange(n) + (0.5 if mu == 3 else 0)) / n for mu, n in enumerate(extents)]
+    kx, ky, kz, kt = np.meshgrid(*k, indexing="ij")
+    matrix = np.zeros((*extents, 4, 4), complex) + np.eye(4)
+    for mu, one in enumerate((kx, ky, kz, kt)):
+        one = one[..., None, None]
+        matrix -= kappa * (2 * np.cos(one) * np.eye(4) - 2j * np.sin(one) * wilson_reference.GAMMA[mu])
+    quark = np.linalg.inv(matrix)
+    waves = np.exp(1j * np.outer(np.arange(extents[3]), k[3])) / extents[3]
+    quark = np.einsum("tw,xyzwab->txyzab", waves, quark)  # S(k, t)
+    back = wilson_reference.GAMMA5 @ adjoint(quark) @ wilson_reference.GAMMA5
+    for number, p in enumerate(found.momenta):
+        moved = np.roll(quark, [-one for one in p], axis=(1, 2, 3))
+        for name, gamma in (("pion", wilson_reference.GAMMA5), ("rho_z", wilson_reference.GAMMA[2])):
+            product = np.trace(gamma @ moved @ gamma @ back, axis1=-2, axis2=-1)
+            expected = 3 * product.sum(axis=(1, 2, 3)).real / np.prod(extents[:3])
+            np.testing.assert_allclose(found.correlators[name][number], expected, rtol=1e-7, atol=1e-11)
+
+
 def test_other_sources_and_sinks(inverse: np.ndarray) -> None:
     gauge = field(extents=WILSON)
     operator, shape = Wilson(gauge, KAPPA), WILSON[::-1]

@@ -150,6 +150,8 @@ def test_bad_sources_are_refused() -> None:
     ):
         with pytest.raises(BadInput, match=says):
             SourceOptions.of("f", wrong).check_sources(EXTENTS)
+    with pytest.raises(BadInput, match="four directions, found 3"):
+        SourceOptions().check_sources((4, 4, 4))
     with pytest.raises(BadInput, match="differ in one of x, y and z, found 15 and 0"):
         SpinTaste(gauge, 15, 0)
     with pytest.raises(BadInput, match="expected the noise"):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.error import BadInput, explain_public
+from onehop.error import explain_public
 from onehop.lattice.gauge import Gauge
 
 __all__ = [
@@ -100,8 +100,6 @@ class Projection:
         self, gauge: Gauge, momenta: Sequence[Momentum] = ((0, 0, 0),), origin: Sequence[int] = (0, 0, 0, 0)
     ) -> None:
         geometry = gauge.geometry
-        if len(geometry.block) != 4:
-            raise BadInput(f"expected a lattice of four directions, found {len(geometry.block)}")
         self.momenta = list(momenta)
         self._gauge, self._time = gauge, origin[3]
         self.block = geometry.block_shape

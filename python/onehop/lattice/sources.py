@@ -69,7 +69,7 @@ class SourceOptions(Options):
     )
     ape_alpha: float = option(0.5, "Parameter of APE smearing of the links of gaussian.", low=0, high=1)
     ape_steps: int = option(0, "Number of steps of it, in space.", low=0, high=LARGEST_INT)
-    momenta: int = option(0, "Largest p^2 of the momenta, in units of (2 pi / extent)^2.", low=0, high=1000)
+    momenta: int = option(0, "Largest p^2 of the momenta, in units of (2 pi / extent)^2.", low=0, high=50)
     seed: int = option(1, "Random seed of noise.", low=0, high=LARGEST_SEED)
 
     @property
@@ -90,6 +90,8 @@ class SourceOptions(Options):
             )
         if extents is None:
             return
+        if len(extents) != 4:
+            raise BadInput(f"expected a lattice of four directions, found {len(extents)}")
         if len(self.origin) != 4 or any(at >= size for at, size in zip(self.origin, extents, strict=True)):
             raise BadInput(
                 f"expected a source inside the lattice of {'x'.join(map(str, extents))}, found "

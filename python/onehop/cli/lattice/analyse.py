@@ -168,7 +168,7 @@ def analyse(options: Analyse) -> None:
     screen = console(options.json)
     screen.print(_table(found, [one for one in quantities if one.value is not None], options.skip))
     if masses:
-        screen.print(_correlators(masses))
+        screen.print(_correlators([one for one in masses if one.name in HADRONS] or masses[:3]))
     for one in quantities:
         if one.fit_range is not None:
             times = f"{one.fit_range[0]} to {one.fit_range[1]}"
