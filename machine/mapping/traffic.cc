@@ -4,12 +4,23 @@
 
 #include "machine/mapping/grid_shape.h"
 #include "src/base/checked.h"
+#include "src/base/memory_left.h"
 
 namespace onehop::detail {
+
+namespace {
+
+// What a map takes for each position and for each of its edges, with the search.
+constexpr double position_bytes = 100;
+constexpr double edge_bytes = 24;
+
+}  // namespace
 
 Traffic traffic_of(const Grid& grid) {
   const GridShape shape(grid);
   const auto positions = as_index(shape.positions());
+  const double position = position_bytes + edge_bytes * 2 * static_cast<double>(shape.dims());
+  check_room("map", static_cast<double>(positions), "positions", position);
   Traffic traffic;
   traffic.begin.reserve(positions + 1);
   traffic.edges.reserve(positions * shape.dims() * 2);
@@ -45,6 +56,8 @@ Traffic traffic_of(int positions, std::span<const PairCount> pairs) {
     int at = 0;
     TrafficEdge edge;
   };
+  const auto number = static_cast<double>(pairs.size());
+  check_room("map", number, "pairs of ranks", position_bytes + 2 * (sizeof(Entry) + edge_bytes));
   std::vector<Entry> entries;
   entries.reserve(pairs.size() * 2);
   std::int64_t total = 0;

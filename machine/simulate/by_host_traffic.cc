@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "machine/simulate/round_flows.h"
 #include "onehop/error.h"
 #include "onehop/machine/simulate.h"
 #include "src/base/checked.h"
+#include "src/base/memory_left.h"
 
 namespace onehop {
 namespace {
@@ -62,6 +64,8 @@ void add_regular(Traffic& traffic, const Hosts& hosts, std::int64_t bytes) {
     traffic.rounds.push_back(std::move(round));
   }
 }
+
+void check_messages(double number) { detail::check_room("simulate", number, "messages", detail::listed_message_bytes); }
 
 std::size_t lanes_of(const Hosts& hosts) {
   return std::ranges::min_element(hosts, {}, &std::vector<int>::size)->size();
@@ -118,6 +122,7 @@ Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, s
     return traffic;
   }
   const std::int64_t pieces = std::clamp((all + piece_bytes - 1) / piece_bytes, std::int64_t{1}, most_pieces);
+  check_messages(static_cast<double>(pieces) * static_cast<double>(messages));
   const std::int64_t parts = pieces * static_cast<std::int64_t>(lanes);
   const std::int64_t bytes = (all + parts - 1) / parts;
   for (std::int64_t turn = 0; turn < pieces + 3; ++turn) {
@@ -147,6 +152,7 @@ Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::i
   const std::size_t lanes = lanes_of(lists);
   const auto parts = static_cast<std::int64_t>(lanes);
   const std::int64_t others = std::ssize(lists) - 1;
+  check_messages(static_cast<double>(chunks) * static_cast<double>(parts * others) * static_cast<double>(others));
   const std::int64_t chunk = (bytes + parts * others * chunks - 1) / (parts * others * chunks);
   const auto add = [&traffic](TrafficRound round) {  // hosts with one rank have nothing to move inside
     if (!round.messages.empty()) traffic.rounds.push_back(std::move(round));

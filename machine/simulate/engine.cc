@@ -6,6 +6,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "src/base/memory_left.h"
 
 namespace onehop::detail {
 namespace {
@@ -17,6 +18,15 @@ constexpr std::uint64_t steps_between_reports = 256;
 // Times that differ by less than this factor are equal.
 constexpr double rounding = 1 + 1e-12;
 
+// What the messages take, with their routes, and each class in each round: its times, and its lists of messages.
+void check_memory(const Traffic& traffic, const Classes& classes) {
+  double messages = 0;
+  for (const TrafficRound& round : traffic.rounds) messages += static_cast<double>(round.messages.size());
+  check_room("simulate", messages, "messages", listed_message_bytes);
+  const double each = static_cast<double>(classes.size()) * static_cast<double>(traffic.rounds.size());
+  check_room("simulate", each, "ranks in rounds", sizeof(RankSpan) + sizeof(std::vector<int>) + 20);
+}
+
 }  // namespace
 
 Engine::Engine(const Traffic& traffic, const Network& network, const Classes& classes, const SimulateOptions& options)
@@ -24,7 +34,7 @@ Engine::Engine(const Traffic& traffic, const Network& network, const Classes& cl
       network_(network),
       classes_(classes),
       options_(options),
-      links_(network),
+      links_((check_memory(traffic, classes), network)),
       rounds_(traffic.rounds.size()),
       first_flow_(traffic.rounds.size(), 0),
       states_(classes.size()),

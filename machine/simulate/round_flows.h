@@ -12,6 +12,9 @@
 
 namespace onehop::detail {
 
+// Memory of a message of a list: itself, its flow and its route.
+inline constexpr double listed_message_bytes = 450;
+
 // Contiguous pieces of a message that its ends gather and scatter.
 struct Pieces {
   double sent = 0;

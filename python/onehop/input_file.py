@@ -54,7 +54,12 @@ def read_json(file: str | Path, expected: str, name: str | None = None) -> Any:
     `expected` says in the message what it should hold; `name` begins the message, in place of the name of the file.
     """
     try:
-        return json.loads(read_text(Path(file), "file", 256 << 20).removeprefix("\ufeff"))
+        text = read_text(Path(file), "file", 256 << 20).removeprefix("\ufeff")
+        # What the values take: of "{", "[" and "," each begins one.
+        require_memory(
+            240 * text.count("{") + 64 * text.count("[") + 40 * text.count(","), f"the values of {file}"
+        )
+        return json.loads(text)
     except BadInput as error:
         raise BadInput(f"{name or file}: expected {expected}, found none: {error}") from error
     except RecursionError:

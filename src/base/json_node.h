@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/memory_left.h"
 
 namespace onehop::detail {
 
@@ -67,7 +68,9 @@ class Node {
   template <class Read>
   [[nodiscard]] auto list(Read&& read) const {
     std::vector<std::invoke_result_t<Read&, const Node&>> values;
-    values.reserve(elements());
+    const std::size_t count = elements();
+    if (count * sizeof values[0] > 1 << 24) check_room(path(), static_cast<double>(count), "values", sizeof values[0]);
+    values.reserve(count);
     for_each([&](const Node& node) { values.push_back(read(node)); });
     return values;
   }

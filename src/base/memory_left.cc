@@ -6,7 +6,9 @@
 #include <fstream>
 #include <functional>
 
+#include "onehop/error.h"
 #include "src/base/env.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 namespace {
@@ -37,6 +39,7 @@ std::int64_t number_in(const std::string& path) {
 struct GroupFiles {
   std::string folder;  // of the top group
   std::string limit;
+  std::string throttle;  // a limit beyond which processes hardly run
   std::string usage;
   std::string cache;  // begins the names of the page cache in memory.stat, of the group with those below it
 };
@@ -53,9 +56,13 @@ std::int64_t cached_in(const std::string& folder, const GroupFiles& files) {
   return bytes;
 }
 
+std::int64_t limit_in(const std::string& folder, const GroupFiles& files) {
+  return std::min(number_in(folder + files.limit), number_in(folder + files.throttle));
+}
+
 // Bytes that a group has left.
 std::int64_t left_in(const std::string& folder, const GroupFiles& files) {
-  const std::int64_t limit = number_in(folder + files.limit);
+  const std::int64_t limit = limit_in(folder, files);
   const std::int64_t used = number_in(folder + files.usage);
   if (limit == no_memory_limit || used == no_memory_limit) return no_memory_limit;
   return std::max<std::int64_t>(0, limit - std::max<std::int64_t>(0, used - cached_in(folder, files)));
@@ -77,12 +84,13 @@ void add_control_groups(MemoryLeft& left, const std::string& root) {
   for (std::string line; std::getline(file, line);) {
     const bool second = line.rfind("0::", 0) == 0;
     if (!second && !limits_memory(line)) continue;
-    const GroupFiles files = second ? GroupFiles{root + "/sys/fs/cgroup", "/memory.max", "/memory.current", ""}
-                                    : GroupFiles{root + "/sys/fs/cgroup/memory", "/memory.limit_in_bytes",
-                                                 "/memory.usage_in_bytes", "total_"};
+    const GroupFiles files =
+        second ? GroupFiles{root + "/sys/fs/cgroup", "/memory.max", "/memory.high", "/memory.current", ""}
+               : GroupFiles{root + "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "", "/memory.usage_in_bytes",
+                            "total_"};
     std::string group = line.substr(line.find(':', line.find(':') + 1) + 1);
     for (;;) {
-      left.limit = std::min(left.limit, number_in(files.folder + group + files.limit));
+      left.limit = std::min(left.limit, limit_in(files.folder + group, files));
       const std::int64_t bytes = left_in(files.folder + group, files);
       if (bytes < left.control_group) {
         left.control_group = bytes;
@@ -109,6 +117,17 @@ MemoryLeft memory_left(const std::string& root) {
 std::int64_t available_memory() {
   const MemoryLeft left = memory_left();
   return std::min(left.system, left.control_group);
+}
+
+void check_room(const std::string& what, double number, const std::string& things, double bytes) {
+  const double needed = number * bytes;
+  if (needed < 1 << 24) return;  // reading what is left takes longer
+  const std::int64_t left = available_memory();
+  if (needed <= static_cast<double>(left)) return;
+  throw BadInput(what + ": expected what fits into the " + base::bytes_text(left) +
+                 " of memory that are left, found about " + base::number_text(number) + " " + things + ", which take " +
+                 base::bytes_text(static_cast<std::int64_t>(std::min(needed, 4e18))) +
+                 ": make the sizes smaller, or take one part (rank) at a time");
 }
 
 std::int64_t whole_memory() {

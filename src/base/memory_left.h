@@ -24,6 +24,9 @@ struct MemoryLeft {
 
 // The smaller of the two.
 [[nodiscard]] std::int64_t available_memory();
+// Throws BadInput if it does not hold `number` of `things`, of `bytes` each, which `what` is about to make. A short
+// input can stand for more of them than any memory holds.
+void check_room(const std::string& what, double number, const std::string& things, double bytes);
 // The memory of the machine, or the least limit of a control group if that is smaller, whatever is in use now.
 [[nodiscard]] std::int64_t whole_memory();
 

@@ -5,6 +5,7 @@
 #include "onehop/schedule.h"
 #include "src/base/json_node.h"
 #include "src/base/json_text.h"
+#include "src/base/memory_left.h"
 #include "src/base/text.h"
 
 namespace onehop {
@@ -122,7 +123,27 @@ ArraySpec array_from(const Node& node, int ranks) {
 
 }  // namespace
 
+// A tree of values takes several times the memory of the schedule.
+void check_json_fits(const Schedule& schedule) {
+  constexpr double place_bytes = 1000;
+  constexpr double number_bytes = 32;
+  auto places = static_cast<double>(schedule.must_cover.size());
+  double numbers = 0;
+  const auto add = [&](const Place& place) { numbers += static_cast<double>(place.slice.indices().size()); };
+  for (const Round& round : schedule.rounds) {
+    places += 2 * static_cast<double>(round.transfers.size());
+    for (const Transfer& transfer : round.transfers) {
+      add(transfer.from);
+      add(transfer.to);
+    }
+  }
+  for (const Place& place : schedule.must_cover) add(place);
+  for (const ArraySpec& array : schedule.arrays) numbers += static_cast<double>(array.elements.size());
+  detail::check_room("the schedule as JSON", places + numbers * number_bytes / place_bytes, "places", place_bytes);
+}
+
 std::string Schedule::to_json(int indent) const {
+  check_json_fits(*this);
   Json json;
   json["onehop_schedule"] = format_version;
   json["name"] = name;

@@ -5,16 +5,18 @@
 #include <string>
 
 #include "onehop/schedule.h"
+#include "src/base/memory_left.h"
 
 namespace onehop::detail {
 
 // Throws BadInput unless a schedule may have as many ranks, and `only_rank` is one of them.
 void check_ranks(const std::string& pattern, int ranks, std::optional<int> only_rank);
 
-// Throws BadInput if the memory that is left does not hold `number` of `things`, of `bytes` each, which a pattern is
-// about to make. A short specification can stand for more transfers than any memory holds.
-void check_fits(const std::string& pattern, double number, const std::string& things = "transfers",
-                std::size_t bytes = sizeof(Transfer));
+// check_room for a list that a pattern is about to make; a list that grows is copied.
+inline void check_fits(const std::string& pattern, double number, const std::string& things = "transfers",
+                       std::size_t bytes = sizeof(Transfer)) {
+  check_room(pattern, number, things, 2 * static_cast<double>(bytes));
+}
 
 // Calls visit(from, to) for each pair of ranks, or those with `only_rank`, in the order of (from, to).
 template <class Visit>

@@ -67,3 +67,33 @@ def test_large_numbers_in_python() -> None:
             Geometry((8, 8), (number, 1))
         with pytest.raises(BadInput, match="expected at most 1024 ranks"):
             launch_under_mpi(number, ["true"])
+
+
+def test_what_no_memory_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Commands say so before they take the memory for what a short description stands for."""
+    monkeypatch.chdir(tmp_path)
+    halo(extents=(128, 64), grid=(64, 64)).save("halo.json")
+    place = '{"rank":0,"array":0,"slice":{"indices":[]}}'
+    transfers = ",".join([f'{{"from":{place},"to":{place}}}'] * 40_000)
+    array = '{"name":"u","element_bytes":8,"elements":1}'
+    head = f'{{"onehop_schedule":1,"ranks":1,"arrays":[{array}],"rounds":[{{"transfers":['
+    Path("many.json").write_text(f"{head}{transfers}]}}]}}", encoding="utf-8")
+    Path("map.json").write_text(f"[{'[],' * 300_000}[]]", encoding="utf-8")
+    cases = (
+        (30, "schedule halo --extent 64x64 --grid 64x64", "the schedule as JSON: expected what fits into"),
+        (30, "schedule show halo.json --json -", "the schedule as JSON: expected what fits into"),
+        (20, "schedule count many.json", "rounds[0].transfers: expected what fits into"),
+        (90, "map --grid 1024x1024 --hosts 16384 --per-host 64", "map: expected what fits into"),
+        (20, "simulate halo.json --machine fugaku --map map.json", "not enough memory for"),
+        (
+            90,
+            "simulate broadcast -n 4096 --elements 9 --machine frontier",
+            "simulate: expected what fits into",
+        ),
+    )
+    for megabytes, words, told in cases:
+        monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(megabytes * 10**6))
+        assert main(words.split()) in (1, 2), words
+        assert told in capsys.readouterr().err, words

@@ -68,16 +68,15 @@ class ControlGroups : public ::testing::TestWithParam<int> {
     write(folder + "/memory.stat", "anon 1\n" + prefix + "inactive_file " + std::to_string(inactive) + "\n" + prefix +
                                        "active_file " + std::to_string(active) + "\nslab 7\n");
   }
-  [[nodiscard]] std::int64_t left() const { return detail::memory_left(root_.string()).control_group; }
-  [[nodiscard]] std::int64_t limit() const { return detail::memory_left(root_.string()).limit; }
-
- private:
   void write(const std::string& name, const std::string& text) {
     const std::filesystem::path path = root_ / name;
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
+  [[nodiscard]] std::int64_t left() const { return detail::memory_left(root_.string()).control_group; }
+  [[nodiscard]] std::int64_t limit() const { return detail::memory_left(root_.string()).limit; }
 
+ private:
   bool second_;
   std::filesystem::path root_ = std::filesystem::temp_directory_path() /
                                 ("onehop_groups_" + std::to_string(getpid()) + "_" + std::to_string(GetParam()));
@@ -98,6 +97,17 @@ TEST_P(ControlGroups, CachedFilesAreNotInUse) {
   EXPECT_EQ(left(), 260);
   write_group("jobs/one", "400", "390", 500, 0);
   EXPECT_EQ(left(), 400);
+}
+
+// Beyond memory.high a process hardly runs.
+TEST_P(ControlGroups, AThrottledGroupIsFull) {
+  if (GetParam() == 1) GTEST_SKIP() << "version 1 has no such limit";
+  write_group("jobs/one", "400", "100", 0, 0);
+  write("sys/fs/cgroup/jobs/one/memory.high", "350\n");
+  EXPECT_EQ(left(), 250);
+  EXPECT_EQ(limit(), 350);
+  write("sys/fs/cgroup/jobs/one/memory.high", "max\n");
+  EXPECT_EQ(left(), 300);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, ControlGroups, ::testing::Values(1, 2));

@@ -166,7 +166,8 @@ def show(options: Show) -> None:
     screen.print(table)
     if rows and total > rows:
         screen.print(f"... and {total - rows} more (--rows 0 shows all)")
-    write_json(options.json, json.loads(schedule.to_json()))
+    if options.json is not None:
+        write_json(options.json, json.loads(schedule.to_json()))
 
 
 def count_schedule(options: Show) -> None:
