@@ -171,6 +171,9 @@ void Collective::start(std::span<const std::byte> source, std::span<std::byte> r
                    base::counted(result_bytes(), "byte") + ", found " + text(static_cast<std::int64_t>(source.size())) +
                    " and " + text(static_cast<std::int64_t>(result.size())));
   }
+  if ((source.data() == nullptr && !source.empty()) || (result.data() == nullptr && !result.empty())) [[unlikely]] {
+    throw BadInput("expected the address of an array, found none");
+  }
   const bool in_place = overlap(source, result);
   if (in_place) {
     const std::int64_t apart = (operation.in_place_at_source - operation.in_place_at_result) * operation.element_bytes;

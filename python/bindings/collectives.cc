@@ -99,13 +99,16 @@ void bind_collectives(nb::module_& module) {
           "Run an all-reduce on several arrays: (address of the source, address of the result, elements) of each.")
       .def(
           "run_at",
-          [](Collective& self, std::uintptr_t source, std::uintptr_t result) {
+          [](Collective& self, std::uintptr_t source, std::size_t source_bytes, std::uintptr_t result,
+             std::size_t result_bytes) {
             const nb::gil_scoped_release released;
-            self.run({reinterpret_cast<const std::byte*>(source), static_cast<std::size_t>(self.source_bytes())},
-                     {reinterpret_cast<std::byte*>(result), static_cast<std::size_t>(self.result_bytes())});
+            self.run({reinterpret_cast<const std::byte*>(source), source_bytes},
+                     {reinterpret_cast<std::byte*>(result), result_bytes});
           },
-          "source"_a, "result"_a,
-          "Run the operation on arrays at these addresses, of `source_bytes` and `result_bytes` bytes.")
+          "source"_a, "source_bytes"_a, "result"_a, "result_bytes"_a,
+          "Run the operation on arrays at these addresses, of these lengths in bytes. Raises BadInput for lengths "
+          "other "
+          "than those of the operation.")
       .def_prop_ro("source_bytes", &Collective::source_bytes, "Length of the source in bytes.")
       .def_prop_ro("result_bytes", &Collective::result_bytes, "Length of the result in bytes.")
       .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Size of the chunks in which the data travels, in bytes.")

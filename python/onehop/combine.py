@@ -132,7 +132,8 @@ def content(dtype: np.dtype | str, shape: Sequence[int], more: str = "") -> tupl
 def move(plans: Plans, what: str, kind: str, source: np.ndarray, result: np.ndarray, *arguments: Any) -> None:
     """Run an operation that moves contiguous arrays. A Mismatch begins with `what`, which the user called."""
     try:
-        plans.get(kind, *arguments).run_at(source.ctypes.data, result.ctypes.data)
+        operation = plans.get(kind, *arguments)
+        operation.run_at(source.ctypes.data, source.nbytes, result.ctypes.data, result.nbytes)
     except Mismatch as error:
         raise Mismatch(
             f"{what}: the ranks differ in type, shape, operator, root or lengths: {error}"

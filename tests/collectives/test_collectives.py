@@ -288,3 +288,18 @@ def test_benchmark_has_the_columns_of_nccl_tests(ranks: Ranks) -> None:
         assert row["error"] < 1e-6
         assert row["busbw"] == row["algbw"] > 0  # two ranks
         assert set(row["variants"]) == {"onehop, one_shot", "onehop, two_shot", "onehop, shared arrays"}
+
+
+def test_addresses_of_arrays_of_other_lengths() -> None:
+    """run_at, which torch's backend uses, checks lengths as start does, and finds a missing address."""
+    operation = onehop._core.Collectives(onehop.Group.alone()).allreduce(4, "float64")
+    source, result = np.arange(4.0), np.zeros(4)
+    at, to = source.ctypes.data, result.ctypes.data
+    for lengths in ((24, 32), (32, 24), (32, 40), (0, 0), (2**63, 32)):
+        with pytest.raises(BadInput, match="expected a source of 32 bytes and a result of 32 bytes, found"):
+            operation.run_at(at, lengths[0], to, lengths[1])
+    for addresses in ((0, to), (at, 0)):
+        with pytest.raises(BadInput, match="expected the address of an array, found none"):
+            operation.run_at(addresses[0], 32, addresses[1], 32)
+    operation.run_at(at, 32, to, 32)
+    np.testing.assert_array_equal(result, source)

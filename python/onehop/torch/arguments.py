@@ -10,6 +10,7 @@ import torch
 import torch.distributed as dist
 from torch._subclasses import FakeTensor
 
+from onehop.collectives import Collective
 from onehop.error import BadInput
 from onehop.torch import card
 from onehop.torch.work import Work
@@ -114,6 +115,11 @@ def dry_run(operation: Callable[..., Work]) -> Callable[..., Work]:
         return operation(group, *arguments, **options)
 
     return checked
+
+
+def run_on(operation: Collective, source: torch.Tensor, result: torch.Tensor) -> None:
+    """Run a prepared operation on contiguous tensors."""
+    operation.run_at(source.data_ptr(), source.nbytes, result.data_ptr(), result.nbytes)
 
 
 def tensors_of(given: Any) -> list[torch.Tensor]:

@@ -16,6 +16,7 @@ from onehop.torch.arguments import (
     dry_run,
     flat,
     memory_for,
+    run_on,
     tensors_of,
 )
 from onehop.torch.names import Names
@@ -32,7 +33,7 @@ class DataMovement(Names):
     """Broadcast, gather, scatter and all-to-all of `ProcessGroup`."""
 
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
-        self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
+        run_on(self._plans.get(kind, *arguments), source, result)
 
     def _check_blocks(self, blocks: Sequence[torch.Tensor], own: torch.Tensor, use: str) -> None:
         """Raise BadInput unless there is a tensor of one type for each rank."""

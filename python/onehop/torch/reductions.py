@@ -25,6 +25,7 @@ from onehop.torch.arguments import (
     real_view,
     reduction,
     restore,
+    run_on,
     tensors_of,
 )
 from onehop.torch.names import Names
@@ -152,7 +153,7 @@ class Reductions(Names):
         elements = sum(tensor.numel() for tensor in used)
         operation = self._allreduce(used[0], elements, op.name, extents_of(used))
         if len(used) == 1:
-            operation.run_at(used[0].data_ptr(), used[0].data_ptr())
+            run_on(operation, used[0], used[0])
         else:
             operation.run_parts([(one.data_ptr(), one.data_ptr(), one.numel()) for one in used])
         for tensor, one in zip(tensors, used, strict=True):
@@ -179,7 +180,7 @@ class Reductions(Names):
         else:
             whole = _prepared(source, op)
             operation = self._plans.get("reduce_scatter", block.numel(), element_type(whole), op.name)
-            operation.run_at(whole.data_ptr(), block.data_ptr())
+            run_on(operation, whole, block)
         if block is not output:
             output.copy_(block)
 
@@ -203,7 +204,7 @@ def _gather(plans: Plans, mine: torch.Tensor, elements: list[int]) -> torch.Tens
     """Concatenate the flat tensors of all ranks, of so many elements each."""
     result = torch.empty(sum(elements), dtype=mine.dtype)
     lengths = tuple(n * mine.element_size() for n in elements)
-    plans.get("allgather", lengths).run_at(mine.data_ptr(), result.data_ptr())
+    run_on(plans.get("allgather", lengths), mine, result)
     return result
 
 
