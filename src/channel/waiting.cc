@@ -49,6 +49,14 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
                 " in " + waiting.what + "; make a new group to continue");
   }
   const int lost = status.lost;
+  const int gone = lost >= 0 ? lost : status.closed;
+  if (const int silent = gone >= 0 ? group_.unanswered_by(gone) : -1; silent >= 0) {
+    group_.own_page().unanswered.store(static_cast<std::uint32_t>(silent) + 1, std::memory_order_release);
+    throw Timeout(group_.name_of(silent) + " did not answer within the timeout of the group, and " +
+                  group_.name_of(gone) + " has given up because of it; " + rank + " was waiting for rank " +
+                  std::to_string(waiting.peer) + " in " + waiting.what + "; is rank " + std::to_string(silent) +
+                  " busy, stopped, or in another step?");
+  }
   if (lost >= 0) {
     group_.tell_lost(lost);
     const char* const how = group_.has_closed(lost)      ? " has closed its group; "
@@ -71,14 +79,23 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
                                group_.where_to_look(closed));
   }
   show(waiting);
-  if (!deadline_) deadline_.emplace(group_.timeout);
+  if (!deadline_) {
+    deadline_.emplace(group_.timeout);
+    group_.own_page().unanswered.store(0, std::memory_order_release);  // it goes on
+  }
   const LossReports* const told = group_.reports.load(std::memory_order_acquire);
   if (group_.timeout > 0 && told != nullptr && deadline_->seconds() > group_.timeout) {
     if (const int silent = told->silent(silence_that_counts); silent >= 0) throw_silent(silent, waiting);
     // Another rank of this machine may wait for a rank elsewhere, and is about to report it.
     if (deadline_->seconds() < group_.timeout + seconds_for_reports) return;
   }
-  deadline_->check([&] { return rank + " waited for rank " + std::to_string(waiting.peer) + " in " + waiting.what; });
+  deadline_->check([&] {
+    const std::string text = rank + " waited for rank " + std::to_string(waiting.peer) + " in " + waiting.what;
+    const int last = group_.end_of_waits(waiting.peer);
+    if (group_.timeout > 0 && deadline_->seconds() > group_.timeout)
+      group_.own_page().unanswered.store(static_cast<std::uint32_t>(last) + 1, std::memory_order_release);
+    return last < 0 || last == waiting.peer ? text : text + ", which waited for rank " + std::to_string(last) + ",";
+  });
 }
 
 }  // namespace onehop::detail

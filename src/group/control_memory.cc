@@ -172,7 +172,7 @@ class ControlBootstrap final : public Bootstrap {
                              std::to_string(rank_) + " waited in " + step);
     }
     deadline.check([&] {
-      return "rank " + std::to_string(rank_) + " waited for rank " + std::to_string(other) + " in " + step +
+      return name_of(rank_) + " waited for " + name_of(other) + " in " + step +
              (pid == 0 ? ", which has not joined" : "");
     });
   }

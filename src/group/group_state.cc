@@ -1,6 +1,7 @@
 #include "src/group/group_state.h"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -76,6 +77,25 @@ int GroupState::missed_elsewhere_by(int gone) const {
     return static_cast<int>(page->missed_elsewhere.load(std::memory_order_acquire)) - 1;
   const LossReports* const told = reports.load(std::memory_order_acquire);
   return told != nullptr ? told->heard_elsewhere(gone) : -1;
+}
+
+int GroupState::unanswered_by(int gone) {
+  const RankPage* const page = pages[static_cast<std::size_t>(gone)].page;
+  const int silent = page == nullptr ? -1 : other_rank(page->unanswered.load(std::memory_order_acquire));
+  return silent < 0 || is_gone(silent) ? -1 : silent;
+}
+
+int GroupState::end_of_waits(int peer) {
+  for (int steps = 0; steps < size && peer != rank; ++steps) {
+    const RankPage* const page = pages[static_cast<std::size_t>(peer)].page;
+    int next = page == nullptr ? -1 : unanswered_by(peer);
+    for (std::size_t i = 0; page != nullptr && next < 0 && i < page->waits.size(); ++i) {
+      if (const std::optional<WaitSeen> seen = page->waits[i].read(); seen && seen->peer < size) next = seen->peer;
+    }
+    if (next < 0) return peer;
+    peer = next;
+  }
+  return -1;
 }
 
 bool GroupState::is_gone(int other) {

@@ -132,6 +132,12 @@ struct GroupState {
   // The rank that a rank lost, as its page says; -1: none.
   [[nodiscard]] int missed_by(int gone) const;
 
+  // The rank, still alive, because of whose silence a rank that is gone gave up; -1: none, or this rank.
+  [[nodiscard]] int unanswered_by(int gone);
+  // The last of the chain of ranks of this machine of which each waits for the next, from `peer` on: the one that does
+  // not answer. -1: ranks that wait for each other, or for this one.
+  [[nodiscard]] int end_of_waits(int peer);
+
   // Checks which of the ranks on this machine are gone, and what ranks elsewhere report. Read the awaited flag after
   // this call, not before.
   [[nodiscard]] PeerStatus poll_peers(int waited_for);

@@ -45,6 +45,8 @@ struct RankPage {
   std::atomic<std::uint32_t> missed_elsewhere;
   // Set when the rank closes its group, or when its process is about to end, with a yet unknown exit status.
   std::atomic<std::uint32_t> leaving;
+  // The rank (plus one) that did not answer within the time limit of a wait of this rank, which gave up.
+  std::atomic<std::uint32_t> unanswered;
   // Bytes that the rank is about to allocate and that the system does not count as used yet.
   std::atomic<std::int64_t> about_to_take;
 

@@ -153,3 +153,35 @@ def test_a_rank_that_ends_before_it_joins(ranks: Ranks, tmp_path: Path) -> None:
         assert line.startswith(
             f"[{rank}] rank {rank} waited in set-up (all-gather 1) for rank 1 in a store"
         ), said
+
+
+def test_who_does_not_answer_is_named(ranks: Ranks) -> None:
+    """Each rank waits for the next, and the last one is stopped: no survivor blames another one, in any order."""
+    source = """
+        import os, signal, sys
+        import numpy as np
+        from onehop import ArraySpec, Error, Group, Place, Plan, Round, Schedule, Slice, Transfer
+        group = Group.world()
+        array, plans = np.zeros(2), []
+        for to in range(group.size - 1):
+            one = Transfer(Place(to + 1, 0, Slice.range(0, 1)), Place(to, 0, Slice.range(1, 1)))
+            plans.append(Plan(Schedule("chain", group.size, [ArraySpec("u", 2, 8)], [Round([one])]), group, [array]))
+        group.timeout = (1.1, 0.8, 0.8, 0)[group.rank]
+        if group.rank == 3:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        try:
+            for to in reversed(range(group.size - 1)):
+                if group.rank in (to, to + 1):
+                    plans[to].run()
+        except Error as error:
+            print(type(error).__name__, error, flush=True)
+            sys.exit(1)
+    """
+    said = {line[:3]: line[4:] for line in ranks.launch(4, source).stdout.splitlines()}
+    assert sorted(said) == ["[0]", "[1]", "[2]"], said
+    assert all(one.startswith("Timeout ") for one in said.values()), said
+    assert "waited for rank 3 in" in said["[2]"]
+    for rank in ("[0]", "[1]"):
+        assert (
+            "which waited for rank 3," in said[rank] or "rank 3 " in said[rank].split(" did not answer")[0]
+        ), said
