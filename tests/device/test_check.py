@@ -9,6 +9,7 @@ import pytest
 
 from cards import environment
 from onehop import BadInput
+from onehop.device import check as device_check
 from onehop.device.check import check, lines
 
 
@@ -54,3 +55,20 @@ def test_commands_without_a_card(tmp_path: Path) -> None:
         assert run.returncode == code, run.stderr
         assert words in run.stderr
         assert "Traceback" not in run.stderr
+
+
+def test_the_result_goes_where_outputs_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {"device": "processor", "checks": [], "rates": [], "ok": True}
+    monkeypatch.setattr(device_check, "check", lambda *_: found)
+    words = ["--device", "processor", "--json"]
+    assert device_check.main([*words, str(tmp_path / "new.json")]) == 0
+    assert json.loads((tmp_path / "new.json").read_text()) == found
+    assert device_check.main([*words, str(tmp_path / "none" / "new.json")]) == 2
+    assert "cannot write the result to " in capsys.readouterr().err
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    (tmp_path / "shared" / "link.json").symlink_to(tmp_path / "mine")
+    assert device_check.main([*words, str(tmp_path / "shared" / "link.json")]) == 2
+    assert not (tmp_path / "mine").exists()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import pathlib
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from onehop.device.arrays import array, device_array
 from onehop.device.sums import DeviceSums
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.output import write_file
 
 _GOAL = 0.6  # of the rate of a copy
 _SEED = 43
@@ -159,18 +159,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = check(
             options.device or cards[0], options.quick, lambda text: print(text, file=sys.stderr, flush=True)
         )
+        text = json.dumps(found, indent=2)
+        if options.json not in (None, "-"):
+            write_file(options.json, text + "\n", "the result")
     except Error as error:
         print(f"onehop: {error}", file=sys.stderr)
         return 2 if isinstance(error, BadInput) else 1
-    if options.json != "-":
-        print("\n".join(lines(found)))
-    if options.json is not None:
-        text = json.dumps(found, indent=2)
-        if options.json == "-":
-            print(text)
-        else:
-            with pathlib.Path(options.json).open("w", encoding="utf-8") as file:
-                file.write(text + "\n")
+    print(text if options.json == "-" else "\n".join(lines(found)))
     return 0 if found["ok"] else 1
 
 
