@@ -1,6 +1,7 @@
 """Statistics against exact results: autocorrelated series, Gaussian means, correlated fits, flows in closed form."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 
+import onehop
 from commands import Command
 from onehop import BadInput
 from onehop.lattice.measurements import (
@@ -222,6 +224,20 @@ def test_w0_where_the_last_flow_times_are_closer() -> None:
     found.flow_times = times.tolist()
     w0 = by_name(analyse(found)[0])["w0"]
     assert w0.value == pytest.approx(np.sqrt(0.3 / c.mean()), rel=1e-9)
+
+
+def test_measurements_that_grow_while_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more is read than the memory was compared for."""
+    path = tmp_path / "m.h5"
+    write_measurements(str(path), measurements(plaquette=np.linspace(0.1, 0.9, 9)))
+    length = path.stat().st_size
+
+    def compared(count: int, _: str) -> None:
+        assert count == 4 * length
+        os.truncate(path, 1 << 42)
+
+    monkeypatch.setattr(onehop.lattice.measurements, "require_memory", compared)
+    assert len(read_measurements(str(path)).series["plaquette"]) == 9
 
 
 def test_altered_measurements_are_refused(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from gauge_files import EXTENTS, ildg_file, milc_file, nersc_file, openqcd_file, scidac_file
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, Geometry, read_gauge, read_links, read_vectors, write_vectors
+from onehop.lattice.files import lime, scidac
 from onehop.lattice.files import read as reader
-from onehop.lattice.files import scidac
-from onehop.lattice.files.blocks import read_block
+from onehop.lattice.files.blocks import first_bytes, read_block
+from onehop.lattice.files.headers import nersc
 from onehop.lattice.files.layout import site_numbers
+from onehop.lattice.files.lime_headers import text_of
 from threads import refused_on
 
 
@@ -110,3 +112,19 @@ def test_a_rank_that_cannot_read_the_file_is_heard_by_all(gauge: Gauge, tmp_path
     path.write_bytes(FILES["ildg"](gauge))
     missing = tmp_path / "missing"
     refused_on(2, "cannot read", lambda group: read_gauge(str(path if group.rank == 0 else missing), group))
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    """Every reader opens its file more than once, and a pipe would never answer."""
+    pipe = str(tmp_path / "field")
+    os.mkfifo(pipe)
+    record = lime.Record("ildg-format", 144, 8)
+    for read in (
+        lambda: list(lime.records(pipe)),
+        lambda: text_of(pipe, record),
+        lambda: nersc(pipe, b"BEGIN_HEADER"),
+        lambda: read_block(pipe, "<f8", 0, (4, 2), [slice(0, 4)]),
+        lambda: first_bytes(pipe),
+    ):
+        with pytest.raises(BadInput, match="expected a file, found a folder, a pipe or a device"):
+            read()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from onehop._core import __version__
 from onehop.arguments import quoted
 from onehop.error import BadInput, Error
 from onehop.input_file import require_memory
-from onehop.lattice.files.blocks import check_regular
+from onehop.lattice.files.blocks import check_regular, open_file
 from onehop.lattice.files.headers import read_header
 from onehop.output import write_file
 
@@ -218,10 +219,10 @@ def write_measurements(path: str, found: Measurements) -> None:
 def _checked(path: str) -> io.BytesIO:
     """Return the bytes of a file of `write_measurements`. Raises BadInput unless they have their digest."""
     check_regular(path)
-    require_memory(
-        4 * Path(path).stat().st_size, f"the measurements in {path}"
-    )  # read, cut, checked and copied
-    data = Path(path).read_bytes()
+    with open_file(path) as file:
+        length = os.fstat(file.fileno()).st_size  # the file may grow while it is read
+        require_memory(4 * length, f"the measurements in {path}")  # read, cut, checked and copied
+        data = file.read(length)
     # Without a digest nothing lies behind the HDF5 data, whose length their first block has in its version 0.
     has_rest = data.startswith(b"\x89HDF\r\n\x1a\n\0") and int.from_bytes(data[40:48], "little") < len(data)
     data, mark, digest = data.rpartition(_DIGEST)
@@ -268,7 +269,7 @@ def read_measurements(path: str) -> Measurements:
     except (BadInput, Error):
         raise
     except Exception as error:  # h5py raises many kinds
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
         raise BadInput(f"cannot read measurements from {path}: {reason:.300}") from error
     _check(path, found)
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +27,23 @@ def check_regular(path: str) -> None:
         raise BadInput(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
 
 
+def open_file(path: str) -> BinaryIO:
+    """Open a regular file to read it, also if another one takes its place meanwhile."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise BadInput(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
+    return file
+
+
 def first_bytes(path: str) -> bytes:
     """Return the bytes by which the kind of a file is recognised."""
     check_regular(path)
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             return file.read(512)
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
@@ -70,15 +83,9 @@ def read_block(
     strides = [math.prod(shape[d + 1 :]) * block.itemsize for d in range(len(shape))]
     run = counts[inner - 1] * strides[inner - 1]
     target = memoryview(block.reshape(-1).view(np.uint8))
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}") from error
-    try:
+    with open_file(path) as file:
         for number, place in enumerate(np.ndindex(*counts[: inner - 1])):
             at = [first + one for first, one in zip(firsts, (*place, 0), strict=False)]
             start = sum(one * stride for one, stride in zip(at, strides, strict=False))
-            _fill(file, target[number * run : (number + 1) * run], offset + start, path)
-    finally:
-        os.close(file)
+            _fill(file.fileno(), target[number * run : (number + 1) * run], offset + start, path)
     return block

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
-from onehop.lattice.files.blocks import first_bytes, read_block
+from onehop.lattice.files.blocks import first_bytes, open_file, read_block
 from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime_headers import lime
 from onehop.lattice.files.parsing import (
@@ -72,7 +72,7 @@ def nersc(path: str, start: bytes) -> Layout | None:
     """Read a NERSC header: lines of text, for links with two or three rows in single or double precision."""
     if not start.startswith(b"BEGIN_HEADER"):
         return None
-    with Path(path).open("rb") as file:
+    with open_file(path) as file:
         text = file.read(1 << 20)
     end = re.search(rb"END_HEADER[ \t]*\r?\n", text)
     if end is None:

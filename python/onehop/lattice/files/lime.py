@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onehop.arguments import quoted
 from onehop.error import BadInput
+from onehop.lattice.files.blocks import open_file
 from onehop.output import date_text
 
 MAGIC = 0x456789AB
@@ -34,7 +35,7 @@ def records(path: str) -> Iterator[Record]:
     """Yield all records of a file. Raises BadInput where it is cut off, or other bytes stand in place of a record."""
     size = Path(path).stat().st_size
     at = 0
-    with Path(path).open("rb") as file:
+    with open_file(path) as file:
         while at < size:
             file.seek(at)
             header = file.read(_HEADER.size)

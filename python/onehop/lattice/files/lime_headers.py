@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 
 from onehop.error import BadInput
+from onehop.lattice.files.blocks import open_file
 from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime import Record, is_lime, records
 from onehop.lattice.files.parsing import (
@@ -69,7 +69,7 @@ def text_of(path: str, record: Record | None) -> str:
     """Return the bytes of a record as text; empty without a record."""
     if record is None:
         return ""
-    with Path(path).open("rb") as file:
+    with open_file(path) as file:
         file.seek(record.offset)
         wanted = min(record.length, _LONGEST_TEXT)
         text = file.read(wanted)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import unescape
-from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -18,7 +17,7 @@ from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.input_file import require_memory as require_memory_alone
 from onehop.lattice.files import lime
-from onehop.lattice.files.blocks import check_regular
+from onehop.lattice.files.blocks import check_regular, open_file
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.layout import HeaderAverage, Layout, read_numbers, site_of
 from onehop.lattice.gauge import Gauge, LinkDeviation, Plaquettes
@@ -271,7 +270,7 @@ def read_note(path: str) -> str:
     """Return the note that `write_gauge` stored in an ILDG file; empty without a note, and for other formats."""
     check_regular(path)
     try:
-        with Path(path).open("rb") as file:
+        with open_file(path) as file:
             if not lime.is_lime(file.read(4)):
                 return ""
             for record in lime.records(path):
