@@ -29,10 +29,14 @@ int code_of(const std::exception& error) {
 // The communicator of a Fortran program, as an MPI_Comm of up to 8 bytes. MPICH has no function for it: its handles are
 // these numbers.
 Group group_of(int number) {
-  int running = 0;
-  const auto is_running = reinterpret_cast<int (*)(int*)>(::dlsym(RTLD_DEFAULT, "MPI_Initialized"));
-  if (is_running == nullptr || is_running(&running) != 0 || running == 0)
+  const auto says = [](const char* name) {
+    int flag = 0;
+    const auto ask = reinterpret_cast<int (*)(int*)>(::dlsym(RTLD_DEFAULT, name));
+    return ask != nullptr && ask(&flag) == 0 && flag != 0;
+  };
+  if (!says("MPI_Initialized"))
     throw Error("expected a program that is linked with MPI and has called MPI_Init, found none");
+  if (says("MPI_Finalized")) throw Error("expected a running MPI, found that the program has called MPI_Finalize");
   auto comm = static_cast<std::uint64_t>(static_cast<std::uint32_t>(number));
   for (const char* name : {"MPI_Comm_fromint", "MPI_Comm_f2c"}) {
     if (const auto convert = reinterpret_cast<std::uint64_t (*)(int)>(::dlsym(RTLD_DEFAULT, name))) {

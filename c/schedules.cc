@@ -5,6 +5,7 @@
 
 #include "c/handles.h"
 #include "onehop/count.h"
+#include "src/base/checked.h"
 
 using namespace onehop::c;  // NOLINT(google-build-using-namespace)
 using onehop::BadInput;
@@ -23,10 +24,16 @@ auto entry(const Entries& entries, int number, const char* what) {
   return entries[static_cast<std::size_t>(number)];
 }
 
+// A length that is known before anything of the program's memory is read.
+int up_to(int most, int count, const char* what) {
+  if (count >= 0 && count <= most) return count;
+  throw BadInput("expected 0 to " + std::to_string(most) + " " + what + ", found " + std::to_string(count));
+}
+
 std::optional<int> only(int rank) { return rank == -1 ? std::nullopt : std::optional(rank); }
 
 onehop::HaloSpec halo_of(int dims, const int64_t* extents, const int* grid) {
-  const auto all = numbers(extents, dims, "extents");
+  const auto all = numbers(extents, up_to(6, dims, "dimensions"), "extents");
   const auto ranks = numbers(grid, dims, "a grid");
   onehop::HaloSpec halo;
   halo.extents.assign(all.begin(), all.end());
@@ -60,7 +67,7 @@ void show(const onehop::HaloBlock& block, int64_t* start, int64_t* extents, int6
 }
 
 onehop::PermuteBitsSpec permutation_of(int bits, int local_bits, const int* permutation, int64_t element_bytes) {
-  const auto to = numbers(permutation, bits, "a permutation");
+  const auto to = numbers(permutation, up_to(62, bits, "bits"), "a permutation");
   return {
       .bits = bits, .local_bits = local_bits, .permutation = {to.begin(), to.end()}, .element_bytes = element_bytes};
 }
@@ -88,7 +95,7 @@ const onehop::Schedule& with_rank(onehop_schedule* handle, int rank) {
 
 std::int64_t array_bytes(const onehop::Schedule& schedule, int array, int rank) {
   const onehop::ArraySpec spec = entry(schedule.arrays, array, "an array");
-  return spec.elements_on(rank) * spec.element_bytes;
+  return onehop::detail::checked_multiply(spec.elements_on(rank), spec.element_bytes, "the bytes of an array");
 }
 
 // A rank with wrong arguments tells the others, which do not wait for it then.
@@ -96,12 +103,15 @@ void make_plan(const onehop::Group& group, onehop_schedule* schedule, int count,
                const int64_t* bytes, onehop_plan** plan) {
   std::vector<std::span<std::byte>> memory;
   try {
+    const std::size_t known = schedules.at(schedule).arrays.size();
+    if (count < 0 || static_cast<std::size_t>(count) != known)
+      throw BadInput("expected the " + std::to_string(known) + " arrays of the schedule, found " +
+                     std::to_string(count));
     const auto sizes = numbers(bytes, count, "bytes");
     const auto places = numbers(arrays, count, "arrays");
     for (std::size_t i = 0; i < sizes.size(); ++i)
       memory.push_back(numbers(static_cast<std::byte*>(places[i]), sizes[i], "an array"));
     check_pointer(plan, "a place for the result");
-    static_cast<void>(schedules.at(schedule));
   } catch (const std::exception& error) {
     onehop::refuse_channels(group, error.what());
     throw;

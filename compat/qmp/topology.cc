@@ -72,10 +72,14 @@ QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::
 
 namespace {
 
+// More than any lattice has; nothing behind them is read.
+constexpr int most_dims = 64;
+
 QMP_status_t declare_grid(QMP_comm_t comm, const int* dims, int ndim, const int* map, int mapdim) {
-  if (ndim < 0 || mapdim < 0)
-    return complain(QMP_INVALID_ARG,
-                    "logical topology: expected a number of dimensions, found " + std::to_string(ndim));
+  if (std::min(ndim, mapdim) < 0 || std::max(ndim, mapdim) > most_dims) {
+    return complain(QMP_INVALID_ARG, "logical topology: expected 0 to " + std::to_string(most_dims) +
+                                         " dimensions, found " + std::to_string(ndim));
+  }
   return declare_topology(comm, checked_span(dims, ndim), checked_span(map, map == nullptr ? 0 : mapdim));
 }
 
@@ -101,7 +105,11 @@ std::optional<std::vector<int>> cut(std::span<const int> lattice, int nodes) {
   return cuts;
 }
 
-QMP_status_t lay_out(std::span<const int> lattice) {
+QMP_status_t lay_out(const int* dimensions, int count) {
+  if (count > most_dims)
+    return complain(QMP_INVALID_ARG, "layout: expected at most " + std::to_string(most_dims) + " dimensions, found " +
+                                         std::to_string(count));
+  const std::span<const int> lattice = checked_span(dimensions, count);
   Qmp& state = qmp();
   QMP_comm_struct& standard = checked(state.standard);
   std::int64_t sites = 1;
@@ -201,8 +209,7 @@ ONEHOP_COMPAT_API int QMP_comm_get_node_number_from(QMP_comm_t comm, const int c
   });
 }
 QMP_OF_DEFAULT(int, get_node_number_from, (const int coordinates[]), coordinates)
-ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_layout_grid, (const int dimensions[], int ndims),
-                       lay_out(checked_span(dimensions, ndims)))
+ONEHOP_COMPAT_FUNCTION(QMP_status_t, QMP_layout_grid, (const int dimensions[], int ndims), lay_out(dimensions, ndims))
 ONEHOP_COMPAT_API const int* QMP_get_subgrid_dimensions() {
   return guarded(__func__, []() -> const int* { return qmp().subgrid.data(); });
 }

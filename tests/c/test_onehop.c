@@ -181,12 +181,19 @@ static void halo(onehop_group* group) {
   if (rank == 0) arrays[0] = NULL;
   const int code = onehop_plan_new(group, schedule, 1, arrays, &bytes, &other);
   CHECK(code == (rank == 0 ? ONEHOP_BAD_INPUT : ONEHOP_ERROR) && other == NULL);
+  CHECK(onehop_plan_new(group, schedule, 1000000, arrays, &bytes, &other) == ONEHOP_BAD_INPUT && other == NULL);
   GOOD(onehop_plan_free(&plan));
   BAD(onehop_plan_run(plan), ONEHOP_BAD_INPUT, "null pointer");
   GOOD(onehop_schedule_free(&schedule));
   GOOD(onehop_halo_free(&spec));
-  BAD(onehop_halo_new(7, extents, grid, &spec), ONEHOP_BAD_INPUT, "onehop_halo_new: ");
-  BAD(onehop_halo_new(-1, extents, grid, &spec), ONEHOP_BAD_INPUT, "length");
+  /* Nothing behind these two is read. */
+  int64_t* two = calloc(2, sizeof *two);
+  const int many[] = {63, 1000000, 2147483647, -1};
+  for (int i = 0; i < 4; ++i) {
+    BAD(onehop_halo_new(many[i], two, grid, &spec), ONEHOP_BAD_INPUT, "onehop_halo_new: expected 0 to 6 dimensions");
+    BAD(onehop_schedule_permute_bits(many[i], 1, (const int*)two, 8, -1, &schedule), ONEHOP_BAD_INPUT, "62 bits");
+  }
+  free(two);
   BAD(onehop_halo_new(2, NULL, grid, &spec), ONEHOP_BAD_INPUT, "null pointer");
 }
 
@@ -241,6 +248,14 @@ static void patterns(onehop_group* group) {
   BAD(onehop_schedule_allreduce(size, 4, ONEHOP_UINT8, ONEHOP_SUM, -1, &schedule), ONEHOP_BAD_INPUT, "type");
   BAD(onehop_schedule_allreduce(size, 4, ONEHOP_INT32, ONEHOP_MEAN, -1, &schedule), ONEHOP_BAD_INPUT, "operator");
   CHECK(schedule == NULL || onehop_schedule_free(&schedule) == ONEHOP_BAD_INPUT); /* freed by run_plan */
+  int64_t bytes = 0;
+  text =
+      "{\"onehop_schedule\": 1, \"ranks\": 1, \"arrays\": [{\"name\": \"a\", \"element_bytes\": 4294967296, "
+      "\"elements\": "
+      "4294967296}], \"rounds\": []}";
+  GOOD(onehop_schedule_from_json(text, &schedule));
+  BAD(onehop_schedule_array_bytes(schedule, 0, 0, &bytes), ONEHOP_BAD_INPUT, "the bytes of an array");
+  GOOD(onehop_schedule_free(&schedule));
 }
 
 static void errors(onehop_group* group) {
@@ -317,6 +332,7 @@ int main(int argc, char** argv) {
 #ifdef USE_MPI
   GOOD(onehop_group_free(&by_number));
   MPI_Finalize();
+  BAD(onehop_group_from_mpi_fint(0, &group), ONEHOP_ERROR, "MPI_Finalize");
 #endif
   if (failures == 0) printf("rank %d of %d is right\n", rank, size);
   return failures != 0;

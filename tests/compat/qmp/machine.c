@@ -39,6 +39,9 @@ void topology(void) {
   QMP_comm_t comm;
   CHECK(QMP_comm_split(QMP_comm_get_default(), 0, my_rank(), &comm) == QMP_SUCCESS);
   CHECK(QMP_comm_declare_logical_topology(comm, wrong, 1) == QMP_INVALID_ARG);
+  /* Nothing behind the program's numbers is read. */
+  CHECK(QMP_comm_declare_logical_topology(comm, wrong, 1 << 30) == QMP_INVALID_ARG);
+  CHECK(QMP_layout_grid(wrong, 1 << 30) == QMP_INVALID_ARG);
   CHECK(!QMP_comm_logical_topology_is_declared(comm));
   CHECK(QMP_comm_declare_logical_topology(comm, sizes, 3) == QMP_SUCCESS);
   CHECK(QMP_comm_logical_topology_is_declared(comm) && QMP_comm_get_logical_number_of_dimensions(comm) == 3);
