@@ -8,13 +8,9 @@
 
 namespace onehop::detail {
 
-namespace {
-
 // What a map takes for each position and for each of its edges, with the search.
 constexpr double position_bytes = 100;
 constexpr double edge_bytes = 24;
-
-}  // namespace
 
 Traffic traffic_of(const Grid& grid) {
   const GridShape shape(grid);
