@@ -350,7 +350,7 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     for words, says in (
         ((stored, "--skip", 96), "expected at least 5 configurations behind those that are skipped, found 4"),
         ((stored, "--fit", "5"), "expected --fit as FIRST-LAST"),
-        ((tmp_path / "none.h5",), "cannot read measurements from"),
+        ((tmp_path / "none.h5",), "none.h5: No such file"),
         ((plot,), "cannot read measurements from"),
     ):
         refused = command("lattice", "analyse", *words)
