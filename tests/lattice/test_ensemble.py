@@ -265,4 +265,4 @@ def test_sources_momenta_and_noise_of_an_ensemble(
     assert "expected a source inside the lattice of 4x4x2x4, found 4x0x0x0" in outside.stderr
     words = ("lattice", "measure", files[0], "--quarks", "hisq", "--mass", 1, "--source", "wall")
     wall = report(command, *words)
-    assert "expected links in a fixed gauge" in wall["quarks"]["said"]
+    assert "expected links of `onehop lattice fix`" in wall["quarks"]["said"]

@@ -157,7 +157,7 @@ def _numbers(values: np.ndarray) -> list[float | None]:
     return [None if np.isnan(value) else float(value) for value in values]
 
 
-WALL = "the correlators of a wall depend on the gauge: expected links in a fixed gauge, which no file says"
+WALL = "the correlators of a wall depend on the gauge: expected links of `onehop lattice fix`"
 
 
 def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Convention) -> dict[str, Any]:
