@@ -11,8 +11,8 @@ MODULES = {
     "core": "group channel schedule patterns plan codec lossless collectives array_movement messages permutation "
     "poisson error device",
     "lattice": "lattice.geometry lattice.gauge lattice.hmc lattice.smearing lattice.flow lattice.staggered "
-    "lattice.wilson lattice.operators lattice.conventions lattice.mesons lattice.statistics lattice.field "
-    "lattice.files",
+    "lattice.wilson lattice.operators lattice.conventions lattice.mesons lattice.sources lattice.contractions "
+    "lattice.statistics lattice.field lattice.files",
     "launch": "launch qiskit.backend qiskit.primitives qiskit.job",
     "machine": "machine machine.rails predict topology",
     "quantum": "quantum.circuit quantum.simulator quantum.circuit_plan quantum.parameters quantum.compiled "
