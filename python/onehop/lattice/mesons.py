@@ -237,10 +237,9 @@ def wilson_mesons(
     options = SourceOptions.of("wilson_mesons", keywords)
     geometry = gauge.geometry
     options.check_sources(geometry.extents)
-    # All columns, and about eight copies of a time slice in the contraction.
-    needed = (
-        sites_on_a_rank(geometry.extents, gauge.group.size) * 144 * 16 * (1 + 8 / geometry.block_shape[0])
-    )
+    # All columns, twice while a sink is smeared, and about eight copies of a time slice in the contraction.
+    copies = (1 if options.sink == "point" else 2) + 8 / geometry.block_shape[0]
+    needed = sites_on_a_rank(geometry.extents, gauge.group.size) * 144 * 16 * copies
     require_memory(gauge.group, geometry.extents, needed, "propagators")
     smear = None
     if "gaussian" in (options.source, options.sink):
