@@ -264,7 +264,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   complete(operation);
   if (operation.is_relayed()) operation.uses_slots = false;
   operation.choice = exchange_->choice_for(operation, to_each);
-  if (two_shot && !operation.encoded && ranks > 1 && exchange_->table.in_memory) {
+  if (two_shot && !operation.encoded && ranks > 1 && exchange_->table.in_memory()) {
     operation.may_share = true;
     operation.shared_choices = {exchange_->choice_for(operation, to_each, SharedUse::two_arrays),
                                 exchange_->choice_for(operation, to_each, SharedUse::in_place)};

@@ -64,9 +64,11 @@ std::uint64_t rounded_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) 
 
 }  // namespace
 
-DeviceReduce::DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device,
-                           const DeviceThresholds& thresholds)
-    : collectives_(collectives), group_(collectives.group()), device_(std::move(device)), thresholds_(thresholds) {
+DeviceReduce::DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device)
+    : collectives_(collectives),
+      group_(collectives.group()),
+      device_(std::move(device)),
+      table_(agreed_table(group_, ReducePlace::cards)) {
   const int ranks = group_.size();
   if (ranks != 2 && ranks != 4 && ranks != 8) {
     no_path_ = "kernels add the arrays of 2, 4 or 8 ranks, not of " + std::to_string(ranks);
@@ -228,8 +230,8 @@ DeviceChoice DeviceReduce::choose(const Reduction& reduction, int shots) const {
   } else {
     const auto ranks = static_cast<std::uint32_t>(group_.size());
     const std::int64_t bytes = reduction.elements * bytes_of(reduction.type);
-    const std::int64_t limit = thresholds_.one_shot[ranks <= 2 ? 0 : ranks == 4 ? 1 : 2];
-    choice.shots = shots != 0 ? shots : bytes <= limit ? 1 : 2;
+    const ReduceRule& rule = table_.rule(bytes, reduction.codec != Codec::raw);
+    choice.shots = shots != 0 ? shots : rule.algorithm == ReduceAlgorithm::one_shot ? 1 : 2;
     const std::uint32_t segments = choice.shots == 2 ? ranks : 1;
     const std::uint64_t tiles = rounded_up(static_cast<std::uint64_t>(reduction.elements), device::tile_numbers);
     choice.tiles = tiles > std::uint64_t{groups_} * segments ? device::most_tiles : 1;

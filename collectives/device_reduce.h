@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "onehop/collectives/collectives.h"
+#include "onehop/collectives/reduce_table.h"
 #include "src/device/all_reduce.h"
 #include "src/device/device.h"
 
@@ -25,11 +26,6 @@ struct DeviceChoice {
   std::string reason;
 };
 
-// The arrays of up to so many bytes that are summed in one shot, for 2, 4 and 8 ranks. The same on all ranks.
-struct DeviceThresholds {
-  std::int64_t one_shot[3] = {512 << 10, 128 << 10, 64 << 10};
-};
-
 // One thread at a time may use it. Every rank calls run() in the same order, with the same length, type and codec. The
 // kernels do not compare these: a rank that calls another sum leaves wrong numbers or waits.
 class DeviceReduce {
@@ -37,8 +33,7 @@ class DeviceReduce {
   // Collective; every rank has a device of the same kind. Ranks without a device path for their group use the
   // processor's memory for all arrays: ranks of several hosts, groups of other sizes than 2, 4 and 8, devices that
   // cannot map each other's memory. Errors of one rank are errors on all.
-  DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device,
-               const DeviceThresholds& thresholds = {});
+  DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device);
   // Ends the waits of kernels that still run.
   ~DeviceReduce();
   DeviceReduce(const DeviceReduce&) = delete;
@@ -47,13 +42,14 @@ class DeviceReduce {
   // Adds the arrays of all ranks, in the order of ranks, after what is in the stream. Returns without waiting for the
   // device if the choice is a kernel. `source` and `target` may be the same; both are memory of the device. Throws
   // BadInput before anything is launched, PeerLost if a rank is known to be gone, and Error for an error of the driver,
-  // after which the group is aborted. `shots` of 0: by the thresholds.
+  // after which the group is aborted. `shots` of 0: by the table of cards.
   void run(const device::Stream& stream, const void* source, void* target, const Reduction& reduction, int shots = 0);
   // Waits until the stream is done. Throws PeerLost if a sum was ended because a rank is gone: its target is undefined.
   // Timeout after the group's limit. The object cannot be used again then.
   void wait(const device::Stream& stream);
 
   [[nodiscard]] DeviceChoice choose(const Reduction& reduction, int shots = 0) const;
+  [[nodiscard]] const ReduceTable& table() const noexcept { return table_; }
   [[nodiscard]] device::Device& device() const noexcept { return *device_; }
 
  private:
@@ -73,7 +69,7 @@ class DeviceReduce {
   Collectives collectives_;
   Group group_;
   std::shared_ptr<device::Device> device_;
-  DeviceThresholds thresholds_;
+  ReduceTable table_;
   std::string no_path_;  // why this group has no device path; empty: it has one
   std::uint32_t groups_ = window_groups;
   device::Memory window_;

@@ -33,14 +33,10 @@ constexpr int before_trial = 6;                // and each of the last ones befo
 
 double now_us() noexcept { return base::steady_seconds() * 1e6; }
 
-// Rank 0's table for the group, because the ranks' files may differ and all ranks must make the same choice.
-ReduceTable agreed_table(const Group& group, TransportKind transport) {
+ReducePlace place_of(const Group& group, TransportKind transport) {
   bool in_memory = transport != TransportKind::mpi && transport != TransportKind::ucx;
   for (int r = 0; r < group.size(); ++r) in_memory = in_memory && group.shares_memory(r);
-  const std::string mine = group.rank() == 0 ? to_json(reduce_tables()) : "";
-  const Gathered all = group.allgather(std::as_bytes(std::span(mine)));
-  const std::string first(reinterpret_cast<const char*>(all[0].data()), all[0].size());
-  return table_for(reduce_tables_from_json(first), in_memory, group.size());
+  return in_memory ? ReducePlace::shared_memory : ReducePlace::network;
 }
 
 [[noreturn]] void throw_failed() {
@@ -87,9 +83,9 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   if (slots_ < 2) {  // with one slot, ranks would wait for each other to receive before they receive themselves
     throw BadInput("Collectives: expected 2 slots or more per path, found " + std::to_string(slots_));
   }
-  table = agreed_table(group, options.transport);
-  if (!table.in_memory) first_line_bytes = most_line_bytes = in_message_bytes(size, is_pair_over_mpi);
-  const int line_tags = table.in_memory ? first_phase_tag : 1;
+  table = agreed_table(group, place_of(group, options.transport));
+  if (!table.in_memory()) first_line_bytes = most_line_bytes = in_message_bytes(size, is_pair_over_mpi);
+  const int line_tags = table.in_memory() ? first_phase_tag : 1;
   const auto line_bytes = static_cast<std::int64_t>(sizeof(Header) + first_line_bytes);
   using Direction = ChannelSpec::Direction;
   std::vector<ChannelSpec> lines;
@@ -134,14 +130,14 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   const std::int64_t longest_chunk = is_pair_over_mpi ? std::max(slot_bytes, most_encoded_chunk) : slot_bytes;
   gathered_.resize(index(longest_chunk));
   reduced_.resize(index(longest_chunk));
-  if (table.in_memory) in_lines_.resize(index(size) * most_line_bytes);
+  if (table.in_memory()) in_lines_.resize(index(size) * most_line_bytes);
   if (shares_gathers()) areas_ = SharedAreas(group, slots_ * (slot_bytes + area_gap));
   choices.reserve(most_choices);
 }
 
 int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each, SharedUse shared) {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
-  if (!table.in_memory || width < shortest_width) return -1;
+  if (!table.in_memory() || width < shortest_width) return -1;
   const Header& header = operation.header;
   const StoreChoice::Key key{header.kind, header.algorithm, header.codec, width, shared};
   const std::lock_guard lock(preparing_);

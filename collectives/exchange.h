@@ -69,7 +69,7 @@ struct Exchange {
   [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each,
                                SharedUse shared = SharedUse::none);
   // Whether ranks share what they send to all others. With one other rank, a slot is as good.
-  [[nodiscard]] bool shares_gathers() const noexcept { return table.in_memory && size > 2; }
+  [[nodiscard]] bool shares_gathers() const noexcept { return table.in_memory() && size > 2; }
 
   Group group;
   int rank;

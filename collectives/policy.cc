@@ -60,7 +60,7 @@ std::int64_t most_in_chunk(const Operation& operation, std::int64_t wanted_bytes
 }
 
 bool is_short_for(std::int64_t bytes, const Exchange& exchange) {
-  return bytes < short_bytes && exchange.table.in_memory;
+  return bytes < short_bytes && exchange.table.in_memory();
 }
 
 // `in_message`: of a contribution, in one message; `messages`: that a host sends in one step.
@@ -110,7 +110,9 @@ ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t byt
     return ReduceAlgorithm::by_host;
   }
   const ReduceTables tables = built_in_reduce_tables();
-  return table_for(tables, here.size() == 1, ranks).rule(bytes, false).algorithm;
+  return table_for(tables, here.size() == 1 ? ReducePlace::shared_memory : ReducePlace::network, ranks)
+      .rule(bytes, false)
+      .algorithm;
 }
 
 bool predicted_by_host(std::span<const int> hosts, std::int64_t bytes) {
@@ -175,7 +177,7 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
 }
 
 std::int64_t phase_chunk(const Exchange& exchange, std::int64_t bytes) {
-  if (bytes < short_bytes || !exchange.table.in_memory) return 0;
+  if (bytes < short_bytes || !exchange.table.in_memory()) return 0;
   return exchange.table.rule(bytes * exchange.size, false).chunk_bytes;
 }
 

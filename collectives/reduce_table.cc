@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "onehop/codec_table.h"
 #include "onehop/error.h"
@@ -19,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
-constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
+constexpr std::array<std::string_view, 3> places = {"network", "shared_memory", "cards"};
 
 Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
 
@@ -67,8 +70,9 @@ ReduceTable table_from(const Json& json) {
   ReduceTable table;
   const auto where = json.at("transport").get<std::string>();
   const auto* const place = std::find(places.begin(), places.end(), where);
-  if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found '" + where + "'");
-  table.in_memory = place != places.begin();
+  if (place == places.end())
+    throw BadInput("expected the transport shared_memory, network or cards, found '" + where + "'");
+  table.place = static_cast<ReducePlace>(place - places.begin());
   const std::int64_t ranks = json.at("ranks").is_null() ? 0 : integer(json.at("ranks"));
   if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("expected ranks from 0 to 2^31 - 1");
   table.ranks = static_cast<int>(ranks);
@@ -87,17 +91,32 @@ ReduceTable table_from(const Json& json) {
   return table;
 }
 
-bool has_last(const ReduceTables& tables, bool in_memory) {
+bool has_last(const ReduceTables& tables, ReducePlace place) {
   return std::any_of(tables.begin(), tables.end(),
-                     [&](const ReduceTable& one) { return one.in_memory == in_memory && one.ranks == 0; });
+                     [&](const ReduceTable& one) { return one.place == place && one.ranks == 0; });
+}
+
+// On cards: one shot up to these lengths, by the ranks.
+ReduceTables tables_of_cards() {
+  constexpr std::int64_t kib = 1 << 10;
+  ReduceTables tables;
+  for (const auto& [ranks, up_to] : {std::pair(2, 512 * kib), std::pair(4, 128 * kib), std::pair(0, 64 * kib)}) {
+    const std::vector<ReduceRule> rules{{up_to, ReduceAlgorithm::one_shot, 256 * kib},
+                                        {no_end, ReduceAlgorithm::two_shot, 256 * kib}};
+    std::vector<std::int64_t> above(codecs().size(), up_to);
+    above.front() = 0;
+    tables.push_back({ReducePlace::cards, ranks, rules, rules, above});
+  }
+  return tables;
 }
 
 ReduceTables tables_from(const Json& list) {
   ReduceTables tables;
   for (const Json& entry : list) tables.push_back(table_from(entry));
-  if (!has_last(tables, true) || !has_last(tables, false)) {
+  if (!has_last(tables, ReducePlace::shared_memory) || !has_last(tables, ReducePlace::network)) {
     throw BadInput("expected a table with ranks null for shared_memory and one for network");
   }
+  if (!has_last(tables, ReducePlace::cards)) std::ranges::copy(tables_of_cards(), std::back_inserter(tables));
   return tables;
 }
 
@@ -127,9 +146,14 @@ const ReduceRule& ReduceTable::rule(std::int64_t bytes, bool is_encoded) const {
   return *std::find_if(rules.begin(), rules.end() - 1, [&](const ReduceRule& one) { return bytes <= one.up_to; });
 }
 
-const ReduceTable& table_for(const ReduceTables& tables, bool in_memory, int ranks) {
+std::optional<std::int64_t> ReduceTable::pays_from(Codec codec) const {
+  const std::int64_t above = compress_above.at(static_cast<std::size_t>(codec));
+  return above == never ? std::nullopt : std::optional(above);
+}
+
+const ReduceTable& table_for(const ReduceTables& tables, ReducePlace place, int ranks) {
   return *std::find_if(tables.begin(), tables.end(), [&](const ReduceTable& one) {
-    return one.in_memory == in_memory && (one.ranks == 0 || ranks <= one.ranks);
+    return one.place == place && (one.ranks == 0 || ranks <= one.ranks);
   });
 }
 
@@ -139,7 +163,7 @@ std::string to_json(const ReduceTables& tables) {
     Json above = Json::object();
     for (std::size_t codec = 1; codec < table.compress_above.size(); ++codec)
       above[std::string(codecs()[codec].name)] = length(table.compress_above[codec]);
-    list.push_back({{"transport", places[table.in_memory ? 1 : 0]},
+    list.push_back({{"transport", places[static_cast<std::size_t>(table.place)]},
                     {"ranks", table.ranks == 0 ? Json(nullptr) : Json(table.ranks)},
                     {"raw", rules_json(table.raw)},
                     {"encoded", rules_json(table.encoded)},
@@ -177,10 +201,12 @@ ReduceTables built_in_reduce_tables() {
     for (const CodecInfo& codec : codecs()) sizes.push_back(sizes.empty() ? 0 : size(codec));
     return sizes;
   };
+  constexpr ReducePlace shared = ReducePlace::shared_memory;
   const ReduceTable two{
-      true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
+      shared, 2,
+      two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
       two_ranks({{2 * kib, one_shot, 2 * kib}}), above([](const CodecInfo& codec) { return codec.faster_above[0]; })};
-  const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
+  const ReduceTable more{shared, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
                          above([](const CodecInfo& codec) { return codec.faster_above[1]; })};
   // The transport cuts long chunks into messages that MPI sends without a handshake. Between two ranks, both algorithms
@@ -189,14 +215,23 @@ ReduceTables built_in_reduce_tables() {
     return Rules{{up_to, one_shot, 256 * kib}, {no_end, two_shot, 256 * kib}};
   };
   const auto all_above = above([](const CodecInfo&) { return 2 * kib; });
-  const ReduceTable remote_pair{false, 2, remote(1024 * kib), remote(64 * kib), all_above};
-  const ReduceTable network{false, 0, remote(16 * kib), remote(16 * kib), all_above};
-  return {two, more, remote_pair, network};
+  const ReduceTable remote_pair{ReducePlace::network, 2, remote(1024 * kib), remote(64 * kib), all_above};
+  const ReduceTable network{ReducePlace::network, 0, remote(16 * kib), remote(16 * kib), all_above};
+  ReduceTables tables{two, more, remote_pair, network};
+  std::ranges::copy(tables_of_cards(), std::back_inserter(tables));
+  return tables;
 }
 
 const ReduceTables& reduce_tables() {
   static const ReduceTables tables = read_file().value_or(built_in_reduce_tables());
   return tables;
+}
+
+ReduceTable agreed_table(const Group& group, ReducePlace place) {
+  const std::string mine = group.rank() == 0 ? to_json(reduce_tables()) : "";
+  const Gathered all = group.allgather(std::as_bytes(std::span(mine)));
+  const std::string first(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+  return table_for(reduce_tables_from_json(first), place, group.size());
 }
 
 }  // namespace onehop::collectives

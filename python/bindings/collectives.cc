@@ -14,7 +14,6 @@ using onehop::collectives::CollectivesCounters;
 using onehop::collectives::CollectivesOptions;
 using onehop::collectives::Content;
 using onehop::collectives::Part;
-using onehop::collectives::ReduceTable;
 using onehop::collectives::Reduction;
 
 namespace {
@@ -49,11 +48,6 @@ onehop::Schedule allreduce_schedule(int ranks, std::int64_t elements, const std:
   return onehop::allreduce({ranks, elements, onehop::element_type_from_string(type),
                             onehop::combine_from_string(combine), onehop::reduce_algorithm_from_string(algorithm)},
                            only_rank);
-}
-
-std::optional<std::int64_t> compress_above(const ReduceTable& table, const std::string& codec) {
-  const std::int64_t above = table.compress_above.at(static_cast<std::size_t>(onehop::codec_from_string(codec)));
-  return above == ReduceTable::never ? std::nullopt : std::optional(above);
 }
 
 }  // namespace
@@ -197,14 +191,19 @@ void bind_collectives(nb::module_& module) {
                    "Bytes of shared memory that currently back the channels to this rank.")
       .def(
           "compress_above",
-          [](const Collectives& self, const std::string& codec) { return compress_above(self.table(), codec); },
+          [](const Collectives& self, const std::string& codec) {
+            return self.table().pays_from(onehop::codec_from_string(codec));
+          },
           "codec"_a,
           "Return the length in bytes from which an all-reduce of float32 is faster with this codec than raw, or "
           "None.");
   module.def(
       "compress_above",
       [](const std::string& codec, bool in_memory, int ranks) {
-        return compress_above(table_for(onehop::collectives::reduce_tables(), in_memory, ranks), codec);
+        using onehop::collectives::ReducePlace;
+        const ReducePlace place = in_memory ? ReducePlace::shared_memory : ReducePlace::network;
+        return table_for(onehop::collectives::reduce_tables(), place, ranks)
+            .pays_from(onehop::codec_from_string(codec));
       },
       "codec"_a, "in_memory"_a, "ranks"_a,
       "Return the length in bytes from which an all-reduce of float32 over so many ranks, which share memory or not, "
@@ -212,6 +211,9 @@ void bind_collectives(nb::module_& module) {
   module.def(
       "built_in_reduce_tables", [] { return to_json(onehop::collectives::built_in_reduce_tables()); },
       "Return the built-in tables of all-reduce algorithms by length as JSON. They apply without a tuning file.");
+  module.def(
+      "reduce_tables", [] { return to_json(onehop::collectives::reduce_tables()); },
+      "Return the tables in use: those of the tuning file, or the built-in ones.");
   module.def(
       "check_reduce_tables",
       [](const std::string& json) { return to_json(onehop::collectives::reduce_tables_from_json(json)); }, "json"_a,

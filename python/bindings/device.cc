@@ -132,6 +132,12 @@ void bind_device(nb::module_& module) {
           "wait", [](DeviceReduce& self, std::uintptr_t stream) { self.wait(stream_at(stream)); }, "stream"_a,
           release(), "Wait for the stream; raises PeerLost if a sum was ended because a rank is gone.")
       .def(
+          "compress_above",
+          [](const DeviceReduce& self, const std::string& codec) {
+            return self.table().pays_from(onehop::codec_from_string(codec));
+          },
+          "codec"_a, "Bytes from which a sum of float32 is faster with this codec than raw, or None.")
+      .def(
           "choose",
           [](const DeviceReduce& self, std::int64_t elements, const std::string& type, const std::string& op,
              const std::string& codec, int shots) {

@@ -180,7 +180,8 @@ def allreduce(
     """
     if (place := device_array(array)) is not None:
         operator_of(op)
-        used = codec_to_use(group, codec, place.bytes, compress_above)
+        sums = device_sums.sums_of(plans(group), place.device)
+        used = codec_to_use(group, codec, place.bytes, compress_above, sums.core)
         return device_sums.allreduce(group, array, op, used, out)
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
@@ -224,12 +225,19 @@ def _check_any(array: Any, op: str, codec: str = "raw") -> None:
         raise BadInput(f'expected the codec "raw" for {op} of {array.dtype}, found {codec!r}')
 
 
-def codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
+def codec_to_use(
+    group: Group,
+    codec: str,
+    size: int,
+    compress_above: int | str,
+    on_cards: _core.DeviceReduce | None = None,
+) -> str:
     """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes, which is as for `allreduce`."""
     above: int | None
     if isinstance(compress_above, str) and compress_above == "auto":
-        above = plans(group).collectives.compress_above(codec)
-        if above is not None and not plans(group).links.pays(group, plans(group).collectives, codec):
+        collectives = plans(group).collectives
+        above = (collectives if on_cards is None else on_cards).compress_above(codec)
+        if above is not None and on_cards is None and not plans(group).links.pays(group, collectives, codec):
             above = None
     elif isinstance(compress_above, int):
         above = compress_above

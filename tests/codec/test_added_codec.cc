@@ -71,8 +71,8 @@ TEST_F(AddedCodec, HasANameAndASize) {
 TEST_F(AddedCodec, IsInTheTablesOfAllReduces) {
   using namespace collectives;
   const ReduceTables tables = built_in_reduce_tables();
-  EXPECT_EQ(table_for(tables, true, 2).compress_above.back(), 1000);
-  EXPECT_EQ(table_for(tables, true, 3).compress_above.back(), 2000);
+  EXPECT_EQ(table_for(tables, ReducePlace::shared_memory, 2).compress_above.back(), 1000);
+  EXPECT_EQ(table_for(tables, ReducePlace::shared_memory, 3).compress_above.back(), 2000);
   EXPECT_EQ(reduce_tables_from_json(to_json(tables)), tables);
 }
 

@@ -25,10 +25,12 @@ TEST(ReduceTable, GoesThroughJson) {
 
 TEST(ReduceTable, FirstThatFits) {
   const ReduceTables tables = built_in_reduce_tables();
-  EXPECT_EQ(table_for(tables, true, 2).ranks, 2);
-  EXPECT_EQ(table_for(tables, true, 3).ranks, 0);
-  EXPECT_TRUE(table_for(tables, true, 3).in_memory);
-  EXPECT_FALSE(table_for(tables, false, 2).in_memory);
+  EXPECT_EQ(table_for(tables, ReducePlace::shared_memory, 2).ranks, 2);
+  EXPECT_EQ(table_for(tables, ReducePlace::shared_memory, 3).ranks, 0);
+  EXPECT_TRUE(table_for(tables, ReducePlace::shared_memory, 3).in_memory());
+  EXPECT_FALSE(table_for(tables, ReducePlace::network, 2).in_memory());
+  EXPECT_EQ(table_for(tables, ReducePlace::cards, 4).rule(128 << 10, false).algorithm, ReduceAlgorithm::one_shot);
+  EXPECT_EQ(table_for(tables, ReducePlace::cards, 8).rule(128 << 10, false).algorithm, ReduceAlgorithm::two_shot);
   const ReduceTable table{.raw = {{100, ReduceAlgorithm::one_shot, 256}, {1000, ReduceAlgorithm::two_shot, 512}, {}},
                           .encoded = {{}}};
   EXPECT_EQ(table.rule(100, false).chunk_bytes, 256);

@@ -152,6 +152,9 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
         ("shared_memory", None),
         ("network", 2),
         ("network", None),
+        ("cards", 2),
+        ("cards", 4),
+        ("cards", None),
     ]
     rates = kept.pop("lossless")
     assert list(rates) == ["float32", "bfloat16"]

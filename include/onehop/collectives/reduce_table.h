@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "onehop/codec.h"
+#include "onehop/group.h"
 #include "onehop/patterns.h"
 
 namespace onehop::collectives {
@@ -22,11 +24,14 @@ struct ReduceRule {
   friend bool operator==(const ReduceRule&, const ReduceRule&) = default;
 };
 
+// Where the arrays are: in memory that all ranks of a group share, in that of several hosts, or on the cards of a host.
+enum class ReducePlace : std::uint8_t { network, shared_memory, cards };
+
 struct ReduceTable {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  bool in_memory = true;  // for groups whose ranks all share memory; false: for other groups
-  int ranks = 0;          // for groups of up to this many ranks; 0: of any size
+  ReducePlace place = ReducePlace::shared_memory;
+  int ranks = 0;  // for groups of up to this many ranks; 0: of any size
   // In ascending order. The last rule has no upper limit.
   std::vector<ReduceRule> raw;
   std::vector<ReduceRule> encoded;
@@ -34,14 +39,19 @@ struct ReduceTable {
   // `never` where the codec does not take so many ranks.
   std::vector<std::int64_t> compress_above{};
 
+  [[nodiscard]] bool in_memory() const noexcept { return place == ReducePlace::shared_memory; }
   [[nodiscard]] const ReduceRule& rule(std::int64_t bytes, bool is_encoded) const;
+  // compress_above of a codec, if it is ever faster.
+  [[nodiscard]] std::optional<std::int64_t> pays_from(Codec codec) const;
 
   friend bool operator==(const ReduceTable&, const ReduceTable&) = default;
 };
 
 // The first table that fits applies. The last one of each kind fits any number of ranks.
 using ReduceTables = std::vector<ReduceTable>;
-[[nodiscard]] const ReduceTable& table_for(const ReduceTables& tables, bool in_memory, int ranks);
+[[nodiscard]] const ReduceTable& table_for(const ReduceTables& tables, ReducePlace place, int ranks);
+// Rank 0's table, because the ranks' files may differ and all ranks must make the same choice. Collective.
+[[nodiscard]] ReduceTable agreed_table(const Group& group, ReducePlace place);
 
 [[nodiscard]] ReduceTables built_in_reduce_tables();
 // The tables in use: those of tuning_file(), else the defaults. A damaged file is reported once on stderr and ignored.

@@ -23,8 +23,9 @@ from onehop.quantum import generators, plan, simulate
 from onehop.quantum.circuit_plan import keep_rate
 from onehop.text import seconds_text
 from onehop.tune.allreduce import pays_text
+from onehop.tune.device import KINDS, key_of, ranks_on
 from onehop.tune.machine_file import kept_file, machine_text
-from onehop.tune.settings import Tuned, machine_times, save
+from onehop.tune.settings import Tuned, machine_times, save, tune_device
 from onehop.tune.settings import tune as measure
 
 LONGEST = 3600  # seconds
@@ -57,6 +58,12 @@ def _keep_circuit_rate() -> None:
 class Tune(JsonOptions):
     seconds: float = option(45.0, "Time to measure.", metavar="SECONDS", above=0, high=LONGEST)
     dry_run: bool = option(False, "Measure and show the settings, but do not save them.")
+    device: str | None = option(
+        None,
+        "Measure sums on the cards of this machine instead, two or more: one or two shots, and codecs. processor runs "
+        "the kernels without a card, for tests.",
+        choices=KINDS,
+    )
     machine_file: str | None = option(
         None,
         "Also write this machine's file for onehop simulate --machine FILE.toml; it takes a third of --seconds more.",
@@ -79,10 +86,16 @@ def tune(options: Tune) -> None:
         raise Error(
             "expected two cores for two ranks that run at the same time, found one; run this on more cores"
         )
+    if options.device is not None:
+        options.refuse(["machine_file"], "has no effect with --device")
     about = host()
     load = Load()
     with progress("measuring", 4 if options.machine_file is None else 5) as advance:
-        tuned = measure(options.seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)
+        if options.device is not None:
+            tuned = tune_device(options.device, options.seconds, lambda part: advance(4 * part))
+        else:
+            has_demote = "cldemote" in about["features"]
+            tuned = measure(options.seconds, demote=has_demote, cores=cores, advance=advance)
         if options.machine_file is not None:
             # Programs will run with the new settings, unless these are not saved.
             times = machine_times(options.seconds / 3, None if options.dry_run else tuned.tuning)
@@ -91,10 +104,13 @@ def tune(options: Tune) -> None:
     file = Path(_core.tuning_file())
     screen = console(options.json)
     screen.print(_table(tuned))
+    place = "shared_memory" if options.device is None else "cards"
+    measured = [2, None] if options.device is None else [key_of(ranks) for ranks in ranks_on(options.device)]
     for table in tuned.tuning["allreduce"]:
-        if table["transport"] == "shared_memory":
+        if table["transport"] == place and table["ranks"] in measured:
             screen.print(pays_text(table))
-    for what, section in (("codecs pay", "codecs"), ("lossless compression pays", "lossless")):
+    sections = (("codecs pay", "codecs"), ("lossless compression pays", "lossless"))
+    for what, section in sections if options.device is None else ():
         rates = [f"{name} {one['pays_below_gbit_per_s']:.2g}" for name, one in tuned.tuning[section].items()]
         screen.print(f"{what} on links below, in Gbit/s per rank: {', '.join(rates)}")
     screen.print(load_text(busy))
@@ -102,8 +118,9 @@ def tune(options: Tune) -> None:
         screen.print("not saved (--dry-run)")
     else:
         save(tuned.tuning, file)
-        with waiting("measuring circuits"):
-            _keep_circuit_rate()
+        if options.device is None:
+            with waiting("measuring circuits"):
+                _keep_circuit_rate()
         screen.print(f"saved to {file}")
     if options.machine_file is not None:
         text = machine_text(times, cores)

@@ -86,7 +86,11 @@ def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def choose_table(
-    measured: list[dict[str, Any]], table: dict[str, Any], cost: Cost, pick: Pick
+    measured: list[dict[str, Any]],
+    table: dict[str, Any],
+    cost: Cost,
+    pick: Pick,
+    variants_of: Callable[[int, bool], list[Variant]] = variants_for,
 ) -> tuple[dict[str, Any], list[tuple[str, str, float, str, float]]]:
     """Make a table from the result of `measure_allreduce` and the built-in table for these ranks.
 
@@ -100,7 +104,7 @@ def choose_table(
         costs = {codec: [cost(us) for us in variants] for codec, variants in one["us"].items()}
         now = {}
         for kind, codecs in (("raw", ["raw"]), ("encoded", [codec for codec in LOSSY if codec in costs])):
-            variants = variants_for(size, kind == "encoded")
+            variants = variants_of(size, kind == "encoded")
             default = _default(table[kind], size, variants)
             number = pick([costs[codec] for codec in codecs], default)
             algorithm, chunk = variants[number]

@@ -34,6 +34,8 @@ from onehop.tune.allreduce import (
     choose_table,
     measure_allreduce,
 )
+from onehop.tune.device import KINDS, measure_device, ranks_on, tables_of
+from onehop.tune.device import variants_for as variants_of
 from onehop.tune.machine_times import MachineTimes, measure_machine, times_from
 
 Stores = tuple[str, int, int, int]
@@ -182,6 +184,8 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
         result = _measure_stores(group, seconds, demote)
     elif part == "machine":
         result = measure_machine(group, seconds)
+    elif part in KINDS:
+        result = measure_device(group, part, seconds)
     elif part.startswith("allreduce"):
         result = measure_allreduce(group, seconds)
     else:
@@ -290,6 +294,25 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
     return with_links(with_allreduce(tuned, reductions))
 
 
+def tune_device(kind: str, seconds: float, advance: Callable[[float], None]) -> Tuned:
+    """Measure sums on the cards of this machine, and choose for them; the other settings stay those in use."""
+    ranks = ranks_on(kind)
+    with private_folder("onehop-tune-") as folder:
+        measured = {}
+        for count in ranks:
+            measured[count] = _on_ranks(count, kind, seconds / len(ranks), False, folder)
+            advance(1 / len(ranks))
+    tables, told = tables_of(measured, lambda one, table: choose_table(one, table, cost, pick, variants_of))
+    choices = [
+        Choice(f"sums on {cards}, {what}", one.partition(",")[0], one_us, two.partition(",")[0], two_us)
+        for cards, rows in told
+        for what, one, one_us, two, two_us in rows
+    ]
+    text = _core.tuning_text() if _core.tuning_origin() == _core.tuning_file() else None
+    kept = json.loads(_core.tuning() if text is None else text)
+    return Tuned({**kept, "allreduce": checked(tables)}, choices)
+
+
 def with_links(tuned: Tuned) -> Tuned:
     """Add the speed of every compression on one core, and the rates of links below which it pays."""
 
@@ -306,14 +329,15 @@ def with_links(tuned: Tuned) -> Tuned:
 
 def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:
     """Add the tables of all-reduce, from measurements on two and on more ranks."""
-    two, more, *network = built_in_tables()
+    two, more, *_ = built_in_tables()
+    others = [one for one in json.loads(_core.reduce_tables()) if one["transport"] != "shared_memory"]
     tables, choices = [], list(tuned.choices)
     for measured, table in zip(reductions, (two, more), strict=True):
         chosen, told = choose_table(measured, table, cost, pick)
         tables.append(chosen)
         ranks = "2 ranks" if table["ranks"] == 2 else "more ranks"
         choices += [Choice(f"all-reduce on {ranks}, {what}", *rest) for what, *rest in told]
-    return Tuned({**tuned.tuning, "allreduce": checked([*tables, *network])}, choices)
+    return Tuned({**tuned.tuning, "allreduce": checked([*tables, *others])}, choices)
 
 
 def machine_times(seconds: float, tuning: dict[str, Any] | None) -> MachineTimes:

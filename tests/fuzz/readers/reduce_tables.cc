@@ -18,7 +18,8 @@ void read_input(std::string_view input) {
   const std::string tried(input);
   const ReduceTables tables = measured([&] { return reduce_tables_from_json(tried); });
   require(reduce_tables_from_json(to_json(tables)) == tables, "tables that were written are read unchanged");
-  for (const bool in_memory : {true, false}) (void)table_for(tables, in_memory, 3).rule(1 << 20, in_memory);
+  for (const auto place : {ReducePlace::network, ReducePlace::shared_memory, ReducePlace::cards})
+    (void)table_for(tables, place, 3).rule(1 << 20, place == ReducePlace::shared_memory);
 }
 
 }  // namespace onehop::fuzz
