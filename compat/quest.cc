@@ -101,6 +101,15 @@ void check_apart(const void* send, const void* receive, std::size_t bytes) {
   }
 }
 
+void check_parts(std::span<const std::size_t> begins, std::span<const std::size_t> bytes, std::size_t one,
+                 std::size_t other) {
+  const bool apart = begins[one] < begins[other] ? bytes[one] <= begins[other] - begins[one]
+                                                 : bytes[other] <= begins[one] - begins[other];
+  if (apart || bytes[one] == 0) return;
+  throw BadInput("expected parts that do not overlap, found those of rank " + std::to_string(one) + " and rank " +
+                 std::to_string(other));
+}
+
 void wait_until_gone() {
   for (const Parcel& parcel : network().sent) network().mailbox.wait(parcel.message);
   network().sent.clear();
@@ -222,6 +231,7 @@ ONEHOP_COMPAT_API void onehop_quest_combine(void* all, const size_t begins[], co
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       if (lengths[i] == 0) continue;
       check_reach(all, offsets[i]);
+      for (std::size_t j = 0; j < i; ++j) check_parts(offsets, lengths, j, i);
       layout.add(static_cast<std::ptrdiff_t>(offsets[i]), lengths[i]);
     }
     layout.check_at(static_cast<const std::byte*>(all));

@@ -89,11 +89,11 @@ void Layout::add_strided(std::ptrdiff_t at, std::size_t length, std::size_t coun
 
 void Layout::check_at(const std::byte* base) const {
   if (bytes == 0) return;
-  check_memory(base, bytes);
-  check_reach(base, static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind, 0)));
+  check_memory(base, std::max(bytes, static_cast<std::size_t>(std::max<std::ptrdiff_t>(behind, 0))));
   if (first < 0 && reinterpret_cast<std::uintptr_t>(base) < -static_cast<std::uintptr_t>(first)) {
     throw BadInput("expected blocks at addresses above 0, found one at offset " + std::to_string(first));
   }
+  if (first < 0) check_size(-static_cast<std::size_t>(first));
 }
 
 template <class Visit>

@@ -17,7 +17,7 @@ from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput, PeerLost, Timeout
-from onehop.store import Store, agree_on_survivors, allgathers_through, store_of_torchrun
+from onehop.store import Store, agree_on_survivors, allgathers_through, refuse_used, store_of_torchrun
 from onehop.text import counted, message_bytes
 from onehop.time_limit import call_within
 
@@ -203,10 +203,13 @@ class Group(_core.Group):
         Raises
         ------
         BadInput
-            The store lacks a method.
+            The store lacks a method. Or this rank has joined a group with this prefix before; known if the store has a
+            method `check(keys)`.
         """
         groups: list[weakref.ref[Group]] = []  # this one, once it is made
         maker = allgathers_through(store, prefix, lambda: _limit_of(groups))
+        if size > 1:
+            refuse_used(store, prefix, rank)
         made = cls(_core.Group.from_allgathers(rank, size, maker))
         made._store = store, prefix
         groups.append(weakref.ref(made))

@@ -118,6 +118,19 @@ def allgathers_through(
     return make
 
 
+def refuse_used(store: Any, prefix: str, rank: int) -> None:
+    """Raise BadInput if this rank has joined a group with this prefix before, if the store has a method `check`."""
+    if not callable(check := getattr(store, "check", None)):
+        return
+    mark = f"{prefix}/joined/{rank}"
+    if check([mark]):
+        raise BadInput(
+            f"expected a prefix that no group of this store has used, found {prefix!r}, with which rank {rank} has "
+            "joined already; pass another prefix for each group and each run, and give each process its own rank"
+        )
+    store.set(mark, b"1")
+
+
 def agree_on_survivors(
     store: Any, prefix: str, rank: int, size: int, lost: Collection[int], wait: float
 ) -> list[int]:

@@ -310,6 +310,22 @@ ERROR(endless_combination, 1, 1, "onehop_quest_combine: expected ") {
   onehop_quest_combine(all, &begin, &bytes);
 }
 
+ERROR(combination_beyond_memory, 1, 1, "onehop_quest_combine: expected at most the ") {
+  onehop_quest_open();
+  char all[8] = {};
+  const std::size_t begin = (std::size_t{1} << 61) + 1;
+  const std::size_t bytes = 8;
+  onehop_quest_combine(all, &begin, &bytes);
+}
+
+ERROR(parts_that_overlap, 2, 1, "found those of rank 0 and rank 1") {
+  onehop_quest_open();
+  char all[16] = {};
+  const std::size_t begins[2] = {0, 4};
+  const std::size_t bytes[2] = {8, 8};
+  onehop_quest_combine(all, begins, bytes);
+}
+
 ERROR(no_lengths, 2, 1, "onehop_quest_combine: expected memory of 16 bytes") {
   onehop_quest_open();
   char all[8] = {};

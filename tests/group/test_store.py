@@ -60,6 +60,21 @@ def test_gathers_and_splits(kind: str, tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) < 2 * 3 * ranks + 1
 
 
+def test_a_prefix_makes_one_group(tmp_path: Path) -> None:
+    """Entries of an earlier group would be taken for those of the later one."""
+    store = FileStore(tmp_path)
+
+    def work(rank: int) -> list[bytes]:
+        first = Group.from_store(store, rank, 3)
+        with pytest.raises(BadInput, match=rf"found 'onehop', with which rank {rank} has joined already"):
+            Group.from_store(store, rank, 3)
+        assert first.allgather(b"first") == 3 * [b"first"]
+        return Group.from_store(store, rank, 3, "another").allgather(bytes([rank]))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(work, range(3))) == 3 * [[b"\0", b"\1", b"\2"]]
+
+
 def test_a_rank_alone_does_not_touch_the_store() -> None:
     """Others may use the same keys: torch gives groups of one rank each the same name on different ranks."""
     store = Dictionary()

@@ -16,6 +16,8 @@ REFUSED(negative_blocks, "QMP_declare_strided_msgmem: expected a number of 0 or 
         QMP_declare_strided_msgmem(&number, 4, -1, 8));
 REFUSED(endless_stride, "QMP_declare_strided_msgmem: expected ",
         QMP_declare_strided_msgmem(&number, 4, 3, PTRDIFF_MAX / 2));
+REFUSED(stride_beyond_memory, "QMP_declare_strided_msgmem: expected at most the ",
+        QMP_declare_strided_msgmem(&number, 4, 2, (ptrdiff_t)1 << 60));
 REFUSED(endless_blocks, "QMP_declare_strided_msgmem: expected ",
         QMP_declare_strided_msgmem(&number, (size_t)1 << 62, 5, 4));
 
