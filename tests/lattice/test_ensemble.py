@@ -10,6 +10,7 @@ import pytest
 
 from commands import Command
 from onehop import Group
+from onehop.cli import main
 from onehop.lattice import Gauge, Staggered, Wilson, hybrid_monte_carlo, mesons, read_gauge, thermalize
 from ranks import Ranks
 
@@ -59,8 +60,34 @@ def test_an_ensemble_is_that_of_one_long_run_and_resumes(run: Path, command: Com
     again = report(command, *MAKE, "--keep", 4, "-o", run)
     assert again["resumed_from"] == 3
     assert (run / "configurations.jsonl").read_text() == kept
-    assert again["configurations"] == lines
+    assert again["configurations"] == [
+        {name: line[name] for name in line if name != "digest"} for line in lines
+    ]
     assert again["sha256"] == lines[-1]["hash"]
+
+
+def test_altered_lines_of_configurations_are_read_from_the_files(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = run / "configurations.jsonl"
+    kept = where.read_text()
+
+    def again() -> dict:
+        assert main([*map(str, MAKE), "--keep", "4", "-o", str(run), "--json", "-"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    expected = again()
+    lines = [json.loads(line) for line in kept.splitlines()]
+    lines[0]["plaquettes"]["all"], lines[1]["link_trace"] = 0.9, "x"
+    del lines[2]["hash"], lines[3]["plaquettes"]
+    swapped = kept.replace('"number": 2,', '"number": 0,').replace('"number": 5,', '"number": 2,')
+    for text in (
+        "\n".join(map(json.dumps, lines)),
+        swapped.replace('"number": 0,', '"number": 5,'),
+        "[1]\nnull\n3",
+    ):
+        where.write_text(text)
+        assert again() == expected
 
 
 def test_an_interrupted_thermalization_resumes(run: Path, command: Command, tmp_path: Path) -> None:

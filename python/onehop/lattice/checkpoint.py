@@ -44,7 +44,7 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
 
 def recipe_text(state: Checkpoint) -> str:
     """Return the note of a file whose links a run with this progress has made. Raises ValueError for NaN."""
-    return json.dumps({**asdict(state), "digest": _digest(asdict(state))}, allow_nan=False)
+    return json.dumps({**asdict(state), "digest": digest_of(asdict(state))}, allow_nan=False)
 
 
 def recipe_of(settings: dict[str, Any], first: int, start: GaugeFile | None) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def read_state(path: str) -> Checkpoint:
     try:
         fields = json.loads(note, parse_constant=_refuse)
         digest = fields.pop("digest", None) if isinstance(fields, dict) else None
-        if digest not in (None, _digest(fields)):  # older checkpoints have none
+        if digest not in (None, digest_of(fields)):  # older checkpoints have none
             raise ValueError("its note was altered")
         state = Checkpoint(**fields)
         if fields.keys() != asdict(state).keys() or not _is_valid(state):
@@ -122,7 +122,8 @@ def read_state(path: str) -> Checkpoint:
     return state
 
 
-def _digest(fields: Any) -> str:
+def digest_of(fields: Any) -> str:
+    """Return the SHA-256 of fields as JSON. Raises ValueError for NaN."""
     return hashlib.sha256(json.dumps(fields, allow_nan=False).encode()).hexdigest()
 
 

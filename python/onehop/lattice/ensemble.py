@@ -12,7 +12,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.group import Group, together
-from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, read_state, write_checkpoint
+from onehop.lattice.checkpoint import Checkpoint, digest_of, read_checkpoint, read_state, write_checkpoint
 from onehop.lattice.files import GaugeFile, read_gauge, require_memory_to_write
 from onehop.lattice.gauge import Gauge, thermalize
 from onehop.lattice.hmc import hybrid_monte_carlo
@@ -121,16 +121,20 @@ def configuration_of(found: GaugeFile, number: int | None = None) -> dict[str, A
 
 
 def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[str, Any]]:
-    """Return the records of the configurations that are there, from their lines or else from the files. Collective."""
+    """Return the records of the configurations that are there, from their lines or else from the files. Collective.
+
+    A line counts if it has the digest of its numbers.
+    """
     lines: dict[int, dict[str, Any]] = {}
     path = Path(ensemble.folder) / LINES
     if group.rank == 0 and path.exists():
         for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)
-                lines[line["number"]] = line
-            except (ValueError, TypeError, KeyError):  # cut off when the run ended
-                continue
+                if line.pop("digest") == digest_of(line):
+                    lines[line["number"]] = {**line, "file": ensemble.file(line["number"])}
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                continue  # cut off when the run ended, or altered
     texts = group.allgather(json.dumps([lines.get(number) for number in kept]).encode())
     known = json.loads(texts[0])
     return [
@@ -208,9 +212,8 @@ def make_ensemble(
         state.history = []
         with together(group, f"cannot write to {folder}"):
             if group.rank == 0:
-                write_file(
-                    folder / LINES, "".join(f"{json.dumps(line)}\n" for line in lines), "the configurations"
-                )
+                texts = [json.dumps({**line, "digest": digest_of(line)}) for line in lines]
+                write_file(folder / LINES, "".join(f"{text}\n" for text in texts), "the configurations")
                 remove_output(folder / UNFINISHED)
     return gauge, lines, len(kept)
 
