@@ -64,7 +64,7 @@ void MatrixSpace::each_run(int direction, const Each& each) const {
 
 template <class Number>
 void MatrixSpace::require_memory(int fields, int copies_of_links, const std::string& what) const {
-  const double of_field = static_cast<double>(numbers_) * sizeof(Number);
+  const auto of_field = static_cast<double>(Buffer<Number>::bytes_taken(numbers_));
   const double of_links = static_cast<double>(sites()) * dims() * matrix_bytes;
   require_memory_for(group_, geometry_.spec().extents, fields * of_field + copies_of_links * of_links, what);
 }

@@ -18,16 +18,18 @@ class Buffer {
  public:
   Buffer() = default;
   explicit Buffer(std::size_t count) : count_(count) {
-    constexpr std::size_t line = 64;
-    constexpr std::size_t large = std::size_t{1} << 21;
-    const std::size_t bytes = count * sizeof(T);
-    const std::size_t align = bytes >= large / 2 ? large : line;
-    const std::size_t whole = (bytes / align + 1) * align;
+    const std::size_t align = alignment(count);
+    const std::size_t whole = bytes_taken(count);
     void* memory = std::aligned_alloc(align, whole);
     if (memory == nullptr) throw std::bad_alloc();
     data_.reset(static_cast<T*>(memory));
     if (align == large) madvise(memory, whole, MADV_HUGEPAGE);  // may fail: then the memory is only slower
-    std::memset(memory, 0, bytes);
+    std::memset(memory, 0, count * sizeof(T));
+  }
+
+  // The memory that a buffer takes: a large one takes whole huge pages.
+  [[nodiscard]] static constexpr std::size_t bytes_taken(std::size_t count) noexcept {
+    return (count * sizeof(T) / alignment(count) + 1) * alignment(count);
   }
 
   [[nodiscard]] T* data() const noexcept { return data_.get(); }
@@ -35,6 +37,11 @@ class Buffer {
   [[nodiscard]] std::span<T> span() const noexcept { return {data_.get(), count_}; }
 
  private:
+  static constexpr std::size_t large = std::size_t{1} << 21;
+  static constexpr std::size_t alignment(std::size_t count) noexcept {
+    return count * sizeof(T) >= large / 2 ? large : 64;  // or a cache line
+  }
+
   struct Free {
     void operator()(T* memory) const noexcept { std::free(memory); }
   };

@@ -79,6 +79,15 @@ def test_too_little_memory_is_an_error_before_it_is_taken(
     make(gauge)
 
 
+def test_fields_take_whole_huge_pages(gauge: Gauge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 32 fields of 1.4 MiB takes 2 MiB: ranks in groups of 330 to 360 MB were killed."""
+    free(monkeypatch, 60 * KIB * KIB)
+    with pytest.raises(Error, match="not enough memory for HYP smearing"):
+        smearing.hyp(gauge)
+    free(monkeypatch, 80 * KIB * KIB)
+    smearing.hyp(gauge)
+
+
 def test_solves_compare_their_vectors(gauge: Gauge, monkeypatch: pytest.MonkeyPatch) -> None:
     staggered, wilson = Staggered(gauge), Wilson(gauge, 0.1)
     for solve in (
