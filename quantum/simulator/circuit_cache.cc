@@ -30,6 +30,11 @@ class Fingerprint {
     for (const int number : numbers) add(number);
   }
   void add(const Operation& operation);
+  void add(const Circuit& circuit) {
+    for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits}) add(number);
+    add(circuit.operations.size());
+    for (const Operation& operation : circuit.operations) add(operation);
+  }
   [[nodiscard]] const Key& key() const noexcept { return key_; }
 
  private:
@@ -97,14 +102,13 @@ void Fingerprint::add(const Operation& operation) {
 
 Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   Fingerprint print;
-  for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits, ranks}) print.add(number);
+  print.add(ranks);
   print.add(options.bytes_per_amplitude);
   print.add(options.bits.size());
   print.add(options.bits);
   print.add(options.search_seconds);
   print.add(options.uses_hosts(ranks) ? options.ranks_per_host : 0);
-  print.add(circuit.operations.size());
-  for (const Operation& operation : circuit.operations) print.add(operation);
+  print.add(circuit);
   return print.key();
 }
 
@@ -181,6 +185,21 @@ std::shared_ptr<PlacedCircuit> insert(const Key& key, Placement placement) {
 }
 
 }  // namespace
+
+Key hash_of(const Circuit& circuit, std::span<const Channel> channels) {
+  Fingerprint print;
+  print.add(circuit);
+  for (const Channel& channel : channels) {
+    for (const auto& matrix : channel.operators) {
+      print.add(matrix.size());
+      for (const Complex& value : matrix) {
+        print.add(value.real());
+        print.add(value.imag());
+      }
+    }
+  }
+  return print.key();
+}
 
 EngineCounters PlacedCircuit::Part::run(State& state) const {
   return with_type(state.precision(), [&]<typename T>() {

@@ -1,9 +1,11 @@
 #include "onehop/quantum/simulator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <string>
 
 #include "onehop/error.h"
@@ -72,6 +74,25 @@ static void check_options(int qubits, const SimulationOptions& options) {
       throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found qubit " +
                      std::to_string(sum.qubits() - 1));
     }
+  }
+}
+
+// Throws Mismatch on every rank unless all run the same circuit with the same shots and seed: the result would be a
+// mixture.
+static void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels,
+                       const SimulationOptions& options) {
+  if (group.size() == 1) return;
+  constexpr std::array<const char*, 5> names = {"circuit", "circuit", "shots", "seed", "number of observables"};
+  const auto hash = hash_of(circuit, channels);
+  const std::array<std::uint64_t, 5> mine{hash[0], hash[1], static_cast<std::uint64_t>(options.shots), options.seed,
+                                          options.observables.size()};
+  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    const auto different = std::ranges::mismatch(all[rank], all[0]).in1 - all[rank].begin();
+    if (different == std::ssize(all[rank])) continue;
+    throw Mismatch("expected the same " + std::string(names[static_cast<std::size_t>(different) / sizeof mine[0]]) +
+                   " on every rank, found another one on rank " + std::to_string(rank) +
+                   " than on rank 0; random numbers in a program need a seed that all ranks share");
   }
 }
 
@@ -159,6 +180,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
   circuit.validate();
   circuit.require_bound();
   check_options(circuit.qubits, options);
+  check_same(group, circuit, {}, options);
   if (circuit.has_jumps()) {
     if (options.due || options.resume != nullptr) {
       throw BadInput(
@@ -179,6 +201,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
                                  const SimulationOptions& options, const std::shared_ptr<const Placement>& placement) {
   check_options(qubits, options);
+  for (const StoredPart& part : parts) check_same(group, part.split.body.circuit, {}, options);
   return walk_circuit(parts, qubits, group, options, placement);
 }
 
@@ -198,6 +221,7 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   program.validate(options.mixed);
   check_options(program.circuit.qubits, options);
   check_trajectories(options);
+  check_same(group, program.circuit, program.channels, options);
   SplitProgram split(program);
   const bool histories = options.histories && !options.mixed && program.has_histories();
   const std::int64_t trajectories = options.trajectories > 0 ? options.trajectories : options.shots;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from onehop import BadInput, Error, Group, quantum
+from onehop import BadInput, Error, Group, Mismatch, quantum
 from threads import run_threads, same_on
 
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -383,3 +384,38 @@ def test_time_is_predicted_by_the_rate_of_the_first_longer_run(
     monkeypatch.setattr("os.getuid", lambda: 2**31 - 2)  # a user without a home, as in some containers
     keep_rate(plan, 10.0)
     assert predict(plan) == pytest.approx(moved / BUILT_IN_RATE)
+
+
+def _noisy(strength: float) -> quantum.NoiseModel:
+    return quantum.NoiseModel().add("depolarizing", strength, gates=["h"])
+
+
+@pytest.mark.parametrize(
+    ("what", "run"),
+    [
+        ("circuit", lambda g: quantum.simulate(quantum.Circuit(3).rx(0.1 + g.rank, 0), g, seed=1)),
+        ("circuit", lambda g: quantum.simulate(quantum.Circuit(3).h(g.rank), g, seed=1)),
+        ("shots", lambda g: quantum.simulate(quantum.Circuit(3).h(0), g, shots=10 + g.rank, seed=1)),
+        ("seed", lambda g: quantum.simulate(quantum.Circuit(3).h(0), g, shots=10, seed=g.rank)),
+        (
+            "circuit",
+            lambda g: quantum.simulate_density(quantum.Circuit(3).h(0), g, noise=_noisy(0.1 + g.rank / 9)),
+        ),
+        (
+            "circuit",
+            lambda g: quantum.simulate_trajectories(
+                quantum.Circuit(3).h(0), g, noise=_noisy(0.1 + g.rank / 9)
+            ),
+        ),
+        ("circuit", lambda g: quantum.simulate_density(quantum.Circuit(3).rx(0.1 + g.rank, 0), g)),
+    ],
+)
+def test_programs_that_differ_between_ranks_are_refused_on_all(
+    what: str, run: Callable[[Group], Any]
+) -> None:
+    def told(group: Group) -> str:
+        with pytest.raises(Mismatch) as error:
+            run(group)
+        return str(error.value)
+
+    assert all(f"the same {what} on every rank" in one for one in run_threads(2, told))
