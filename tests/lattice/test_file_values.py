@@ -210,6 +210,19 @@ def test_a_vector_is_not_lost_with_the_name_of_its_record(tmp_path: Path) -> Non
                 read_vectors(str(path), geometry, Group.alone())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signaling_nan_is_refused_without_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gauge = Gauge(Group.alone(), (2, 2, 2, 2))
+    gauge.set_random(1)
+    numbers = gauge.links.astype("<c8").tobytes()
+    path = tmp_path / "raw"
+    path.write_bytes(numbers[:-4] + b"\0\0\xa0\x7f")
+    assert main(["lattice", "info", str(path), "--extent", "2x2x2x2"]) == 2
+    assert "expected finite links" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, complex(0, -np.inf)])
 def test_vectors_that_are_not_finite_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: complex

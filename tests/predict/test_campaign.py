@@ -80,6 +80,10 @@ def test_a_campaign_is_planned_and_run(
         (TEXT.replace("sweeps = 3", "sweeps = -3"), "thermalize: expected --sweeps"),
         (TEXT.replace("kappa = 0.1", ""), "measure: expected --mass with --quarks wilson"),
         (TEXT.replace('output = "run.h5"', ""), "measure: expected --output or --json"),
+        (TEXT.replace("0.1\nm", "[0.1, 0.2]\nm"), "measure: expected one value of kappa, found [0.1, 0.2]"),
+        (TEXT.replace("sweeps = 3", "sweeps = []"), "thermalize: expected one value of sweeps, found []"),
+        (TEXT.replace("sweeps = 3", "sweeps = true"), "thermalize: expected one value of sweeps, found True"),
+        (TEXT + 'one-link = "false"\n', "measure: expected true or false of one-link, found 'false'"),
     ],
 )
 def test_bad_campaigns_are_refused(

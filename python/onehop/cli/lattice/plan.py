@@ -106,6 +106,10 @@ class _Steps:
             field = known.get(key.replace("_", "-"))
             if field is None or field.option.positional:
                 raise BadInput(f'{self.file}: expected an option of lattice {name}, found "{key}" in {name}')
+            single = not field.is_flag and field.many is None
+            if field.is_flag != isinstance(value, bool) or (single and isinstance(value, (list, dict))):
+                what = "true or false" if field.is_flag else "one value" if single else "values"
+                raise BadInput(f"{self.file}: {name}: expected {what} of {key}, found {value!r}")
             if field.is_flag:
                 words = [*([field.long] if value else []), *words]
                 continue

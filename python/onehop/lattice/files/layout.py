@@ -102,7 +102,8 @@ class Layout:
 
     def numbers(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
         """Convert raw numbers, and compute the third row of links from the first two if the file has only two."""
-        kept = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
+        with np.errstate(invalid="ignore"):  # of a signaling NaN, which is refused later
+            kept = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
         if self.rows == 3:
             return kept
         links = np.empty((*kept.shape[:-2], 3, 3), np.complex128)
