@@ -12,6 +12,7 @@ from commands import Command
 from onehop import Group
 from onehop.cli import main
 from onehop.lattice import Gauge, Staggered, Wilson, hybrid_monte_carlo, mesons, read_gauge, thermalize
+from onehop.lattice.checkpoint import Checkpoint, recipe_of, write_checkpoint
 from ranks import Ranks
 
 MAKE = (
@@ -88,6 +89,16 @@ def test_altered_lines_of_configurations_are_read_from_the_files(
     ):
         where.write_text(text)
         assert again() == expected
+    where.write_text(kept)
+    other = Gauge(Group.alone(), (4, 4, 2, 4))
+    recipe = recipe_of({"algorithm": "heatbath", "seed": 6}, 0, None)
+    for make in (
+        lambda: write_checkpoint(str(run / "000002.lime"), other, Checkpoint(recipe, 2)),
+        lambda: (run / "000002.lime").write_bytes((run / "000005.lime").read_bytes()[:5000]),
+    ):
+        make()
+        assert main([*map(str, MAKE), "--keep", "4", "-o", str(run)]) == 2
+        assert "000002.lime" in capsys.readouterr().err
 
 
 def test_an_interrupted_thermalization_resumes(run: Path, command: Command, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.lattice.checkpoint import Checkpoint, digest_of, read_checkpoint, read_state, write_checkpoint
 from onehop.lattice.files import GaugeFile, read_gauge, require_memory_to_write
+from onehop.lattice.files.headers import read_header
 from onehop.lattice.gauge import Gauge, thermalize
 from onehop.lattice.hmc import hybrid_monte_carlo
 from onehop.output import make_folder, remove_output, write_file
@@ -115,15 +116,19 @@ def configuration_of(found: GaugeFile, number: int | None = None) -> dict[str, A
         "number": number,
         "plaquettes": found.plaquettes._asdict(),
         "link_trace": found.link_trace,
-        "checksums": {name: f"{value:08x}" for name, value in found.checksums.items()},
+        "checksums": _hexadecimal(found.checksums),
         "hash": found.sha256,
     }
+
+
+def _hexadecimal(checksums: dict[str, int]) -> dict[str, str]:
+    return {name: f"{value:08x}" for name, value in checksums.items()}
 
 
 def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[str, Any]]:
     """Return the records of the configurations that are there, from their lines or else from the files. Collective.
 
-    A line counts if it has the digest of its numbers.
+    A line counts if it has the digest of its numbers, and the checksums in the header of its file.
     """
     lines: dict[int, dict[str, Any]] = {}
     path = Path(ensemble.folder) / LINES
@@ -131,16 +136,18 @@ def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[st
         for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)
-                if line.pop("digest") == digest_of(line):
+                found = read_header(ensemble.file(line["number"])).checksums
+                if line.pop("digest") == digest_of(line) and line["checksums"] == _hexadecimal(found):
                     lines[line["number"]] = {**line, "file": ensemble.file(line["number"])}
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                continue  # cut off when the run ended, or altered
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError, BadInput):
+                continue  # cut off when the run ended, or altered, as may be the file
     texts = group.allgather(json.dumps([lines.get(number) for number in kept]).encode())
-    known = json.loads(texts[0])
-    return [
-        line or configuration_of(read_gauge(ensemble.file(number), group)[1], number)
-        for number, line in zip(kept, known, strict=True)
-    ]
+    known: list[dict[str, Any]] = json.loads(texts[0])
+    for at, number in enumerate(kept):
+        if known[at] is None:
+            read_checkpoint(ensemble.file(number), group, None, ensemble.settings, None)  # is it of this run?
+            known[at] = configuration_of(read_gauge(ensemble.file(number), group)[1], number)
+    return known
 
 
 def _begin(ensemble: Ensemble, kept: list[int], group: Group, grid: Any) -> tuple[Gauge, Checkpoint]:
