@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from onehop.cli.busy import Load, load_text
 
 SPIN = "import time\nend = time.perf_counter() + 0.25\nwhile time.perf_counter() < end: pass"
@@ -31,3 +33,12 @@ def test_the_line_names_steal_and_load() -> None:
     )
     quiet = {"others": 0.01, "steal": 0.001, "load": 0.1, "cores": 2, "busy": False}
     assert load_text(quiet) == "the machine was quiet: others took 0.01 of 2 cores"
+
+
+def test_a_sandbox_without_counts_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_arguments: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.getloadavg", refused)
+    monkeypatch.setattr("resource.getrusage", refused)
+    assert Load().found()["load"] == 0

@@ -363,7 +363,12 @@ def chiral_condensate(
         raise BadInput(f"expected a mass of staggered quarks, and none of Wilson quarks, found {mass}")
     solve = operator.solve if wilson else lambda source, **how: operator.solve(source, mass, **how)
     solves = _Solves(solve, tolerance, iterations, progress)
-    project, volume = Projection(gauge), np.prod(gauge.geometry.extents)
+    extents = gauge.geometry.extents
+    of_a_site = (12 if wilson else 3) * 16 * min(noise_vectors, _AT_ONCE)
+    # Noise, solutions, products, and two more while they are stacked.
+    needed = 5.0 * of_a_site * sites_on_a_rank(extents, gauge.group.size)
+    require_memory(gauge.group, extents, needed, "noise vectors")
+    project, volume = Projection(gauge), np.prod(extents)
     values: list[float] = []
     for first in range(0, noise_vectors, _AT_ONCE):
         numbers = range(first, min(first + _AT_ONCE, noise_vectors))

@@ -20,12 +20,14 @@ from onehop.cli.lattice.thermalize import Thermalize
 from onehop.cli.parser import parse
 from onehop.cli.screen import Table
 from onehop.error import BadInput, Error
+from onehop.exit_code import BAD_INPUT
 from onehop.group import Group
 from onehop.input_file import read_text
 from onehop.lattice import Gauge, Staggered, Wilson
 from onehop.lattice import thermalize as thermalize_field
 from onehop.lattice.flow import flow_steps, gradient_flow
 from onehop.lattice.staggered import STAGGERED_ACTIONS
+from onehop.launch.interpreter import python_module
 from onehop.machine.reader import tomllib
 from onehop.options import LARGEST_INT, Options, argument, fields_of, option
 from onehop.predict.campaign import Campaign as Work
@@ -207,7 +209,8 @@ def campaign(options: Campaign) -> None:
         if name == last and options.json is not None:
             more += ["--json", options.json]
         shown = sys.stderr if options.json == "-" and name != last else None
-        line = [sys.executable, "-m", "onehop", "lattice", name, *more, *words]
+        line = python_module("onehop", "lattice", name, *more, *words)
         code = subprocess.run(line, stdout=shown, check=False).returncode
         if code:
-            raise Error(f"{options.file}: lattice {name} ended with exit status {code}")
+            kind = BadInput if code == BAD_INPUT else Error
+            raise kind(f"{options.file}: lattice {name} ended with exit status {code}")
