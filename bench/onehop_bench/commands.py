@@ -36,6 +36,9 @@ _ABOUT = {
         "su3": "Multiply 3x3 matrices by vectors and matrices.",
         "smearing": "Compute the fat and long links of staggered quarks.",
     },
+    "measurements": {
+        "measurements": "Fix the gauge, smear, flow, and measure loops, hadrons and eigenvectors."
+    },
     "papers_command": {
         "papers": "Compare figures of papers with those that onehop simulate predicts for the same schedules."
     },

@@ -30,6 +30,7 @@ RECIPES = {
     "wilson": "wilson -n 2 --threads 1 --local --lattices 8x8x8x8,12x12x12x12,16x16x16x16 "
     "--variants single,double,half",
     "smearing": "smearing -n 2",
+    "measurements": "measurements",
     "solver": "solver -n 2 --blocks 8x8x8x8,12x12x12x12,16x16x16x16 --seconds 40",
     "scaling": "scaling -n 4 --seconds 40",
     "circuits": "circuits --qubits 22 --peers qsim,qulacs,lightning.kokkos --seconds 90",
@@ -40,6 +41,7 @@ _QUICK = {  # instead of the defaults of --quick, which are too long or too larg
     "dslash": "dslash -n 2 --blocks 4x4x4x4,8x8x8x8",
     "wilson": "wilson -n 2 --threads 1 --local --lattices 4x4x4x4,8x8x8x8 --variants single,double,half",
     "smearing": "smearing -n 2 --blocks 4x4x4x4,8x8x8x8",
+    "measurements": "measurements --blocks 4x4x4x8",
     "solver": "solver -n 2 --blocks 4x4x4x4,8x8x8x8",
     "permutation": "permutation -n 2 --qubits 12,14",
     "circuits": "circuits --qubits 10 --peers qsim,qulacs,lightning.kokkos",

@@ -213,6 +213,18 @@ def test_smearing_counts_as_milc_does(ranks: Ranks, command: Command) -> None:
     assert "fat7, asqtad or hisq" in wrong.stderr
 
 
+def test_measurements_count_what_moves(ranks: Ranks) -> None:
+    words = ("--blocks", "4x4x4x4", "--operations", "fix,mesons,eigen")
+    rows = measure(ranks, "measurements", *words)["rows"]
+    assert [row["case"] for row in rows] == [
+        f"{name}, 4x4x4x4 per rank" for name in ("Landau gauge, 10 sweeps", "16 mesons", "8 eigenvectors")
+    ]
+    # Links of 4 x 9 complex numbers for each parity and a transformation; a propagator of 12 x 12; operators alone.
+    assert [row["bytes"] for row in rows] == [256 * 16 * each for each in (10 * (2 * 36 + 27), 144, 0)]
+    for row in rows:
+        assert 0 < row["limit_us"] < row["ours_us"]
+
+
 def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks, command: Command) -> None:
     words = (
         "--quick",
