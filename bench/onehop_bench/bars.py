@@ -177,7 +177,9 @@ def save_circuit_plot(result: Bench, file: str, *, best: bool = False, width: fl
     factor, unit = (1.0, "s") if least >= 0.05 else (1e3, "ms") if least >= 5e-5 else (1e6, "µs")
     figure = empty_figure(width, 4.2 if best else 6)
     panels = figure.subplots(1, len(precisions), sharey=True, squeeze=False)[0]
-    names = ["fastest other simulator"] if best else list(dict.fromkeys(n for row in rows for n in row.peers))
+    names = list(dict.fromkeys(n for row in rows for n in row.peers))
+    if best:
+        names = [f"fastest of {', '.join(names)}"]
     for axes, precision in zip(panels, precisions, strict=True):
         some = [row for row in rows if row.precision == precision]
         bars = [Bar("onehop", [factor * row.ours_s for row in some], "tab:red")]

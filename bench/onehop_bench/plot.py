@@ -1,6 +1,6 @@
 """Plots of a benchmark's rows as points and lines; `bars` has those as bars.
 
-onehop is red and the speed of light black. Markers, hatches and line styles tell candidates apart in grey.
+onehop is red and bare code black. Markers, hatches and line styles tell candidates apart in grey.
 """
 
 from __future__ import annotations
@@ -115,6 +115,12 @@ def _peer_looks(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
     }
 
 
+def limit_name(rows: Sequence[Row]) -> str:
+    """What the bare code of `limit_us` does: in several variants, it copies and sets a flag."""
+    names = {row.limit for row in rows if row.limit}
+    return names.pop() if len(names) == 1 else "bare copy and flag"
+
+
 def _unjoined(joined: bool) -> dict[str, str]:
     return {} if joined else {"linestyle": "none"}
 
@@ -122,7 +128,7 @@ def _unjoined(joined: bool) -> dict[str, str]:
 def draw_times(
     axes: Any, rows: Sequence[Row], places: Sequence[int], name: str = "onehop", joined: bool = True
 ) -> None:
-    """Draw the times of the peers, of the speed of light and of onehop, which has a line for each codec."""
+    """Draw the times of the peers, of bare code and of onehop, which has a line for each codec."""
     if not rows:
         return
     series: dict[str, list[tuple[Row, int]]] = {}
@@ -134,7 +140,7 @@ def draw_times(
             axes, spots, [row.peers.get(peer) for row in some], label=peer, **{**look, **_unjoined(joined)}
         )
     limits = [row.limit_us for row in some]
-    draw_known(axes, spots, limits, label="speed of light", **{**SPEED_OF_LIGHT, **_unjoined(joined)})
+    draw_known(axes, spots, limits, label=limit_name(some), **{**SPEED_OF_LIGHT, **_unjoined(joined)})
     styles = zip(("-", "--", "-.", ":") * 2, ("o", *PEER_MARKERS), strict=False)
     for (codec, part), (line, marker) in zip(series.items(), styles, strict=False):
         label = f"{name}, {codec}" if len(series) > 1 else name
@@ -151,7 +157,7 @@ def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], joined: 
     limits, peers = [row.limit_ratio for row in rows], [row.ratio for row in rows]
     best = {"marker": "o", "linestyle": "-", "color": "tab:red"}
     drawn = draw_known(
-        axes, places, limits, label="over the speed of light", **{**SPEED_OF_LIGHT, **_unjoined(joined)}
+        axes, places, limits, label=f"over {limit_name(rows)}", **{**SPEED_OF_LIGHT, **_unjoined(joined)}
     )
     drawn |= draw_known(axes, places, peers, label="over the best peer", **{**best, **_unjoined(joined)})
     known = [value for value in (*limits, *peers) if value is not None]

@@ -33,7 +33,7 @@ RECIPES = {
     "measurements": "measurements",
     "solver": "solver -n 2 --blocks 8x8x8x8,12x12x12x12,16x16x16x16 --seconds 40",
     "scaling": "scaling -n 4 --seconds 40",
-    "circuits": "circuits --qubits 22 --peers qsim,qulacs,lightning.kokkos --seconds 90",
+    "circuits": "circuits --qubits 22 --peers prism-q,qsim,qulacs --seconds 90",
 }
 """The name of a result, and the arguments of `onehop bench` that make it."""
 
@@ -44,7 +44,7 @@ _QUICK = {  # instead of the defaults of --quick, which are too long or too larg
     "measurements": "measurements --blocks 4x4x4x8",
     "solver": "solver -n 2 --blocks 4x4x4x4,8x8x8x8",
     "permutation": "permutation -n 2 --qubits 12,14",
-    "circuits": "circuits --qubits 10 --peers qsim,qulacs,lightning.kokkos",
+    "circuits": "circuits --qubits 10 --peers prism-q,qsim,qulacs",
     "scaling": "scaling -n 4 --qubits 12",
 }
 

@@ -70,7 +70,7 @@ def make_table(result: Bench) -> Table:
     if peers:
         caption += f"\n{RATIO}"
     if limits:
-        caption += "\nspeed of light: the least time that the hardware allows, measured by bare code"
+        caption += "\nspeed of light: bare code that moves or reads the same bytes, or computes alone"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != bytes_text(row.bytes, exact=True) for row in rows if row.bytes)
     columns: Columns = {

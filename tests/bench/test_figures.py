@@ -144,3 +144,23 @@ def test_logarithmic_axes_have_points_instead_of_bars() -> None:
         points = [y for line in axes.lines for y in line.get_ydata()]
         heights = [patch.get_height() for patch in axes.patches]
         assert (sorted(points), sorted(heights)) == (([1, 2, 20], []) if log else ([], [1, 2, 20]))
+
+
+def test_halos_have_a_panel_for_each_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bars of onehop, the best MPI call and the bare copy; the last is named as what it is."""
+    pytest.importorskip("matplotlib")
+    drawn: list[Any] = []
+    monkeypatch.setattr("onehop_bench.figures.save_figure", lambda figure, *_, **__: drawn.append(figure))
+    cases = [(f"{block}{more}", 8.0) for block in ("8x8", "16x16") for more in ("", ", crossing only")]
+    write(tmp_path, "halo", [row(case, 8, us, 2 * us) for case, us in cases])
+    draw_figure("halo", tmp_path, tmp_path)
+    first, second = drawn[0].axes
+    assert (first.get_title(), second.get_title()) == ("8x8 per rank, 2 ranks", "16x16 per rank, 2 ranks")
+    assert [[bar.get_height() for bar in bars] for bars in first.containers] == [
+        [8.0] * 2,
+        [16.0] * 2,
+        [4.0] * 2,
+    ]
+    assert first.get_xticklabels()[0].get_text() == "all faces"
+    (legend,) = drawn[0].legends
+    assert "bare copy into a slot, and a flag" in [text.get_text() for text in legend.get_texts()]

@@ -107,6 +107,29 @@ def test_the_bare_system_expects_what_is_said_without_torch() -> None:
     assert done.stderr.splitlines()[-1].startswith(expected.replace(r"\`", "`"))
 
 
+INTERFACES = {"cirq": "cirq-core", "pennylane": "pennylane", "pytket": "pytket", "qiskit": "qiskit"}
+
+
+def test_interfaces_without_their_packages_name_the_remedy() -> None:
+    program = f"""if True:
+        import importlib, sys
+        class Without:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] in {[*INTERFACES]}:
+                    raise ModuleNotFoundError("No module named " + name)
+        sys.meta_path.insert(0, Without())
+        for name in {[*INTERFACES]}:
+            try:
+                importlib.import_module("onehop." + name)
+            except ImportError as error:
+                print(error)
+    """
+    done = completed([sys.executable, "-c", program], cwd=ROOT / "python")
+    for line, (name, package) in zip(done.stdout.splitlines(), INTERFACES.items(), strict=True):
+        assert line.startswith(f"onehop.{name} needs "), line
+        assert f": `pip install {package}`" in line, line
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository that is ready for its release."""

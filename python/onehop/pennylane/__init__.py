@@ -1,5 +1,8 @@
 """The PennyLane device `onehop.qubit`."""
 
-from onehop.pennylane.device import OnehopQubit
+try:
+    from onehop.pennylane.device import OnehopQubit
+except ImportError as error:
+    raise ImportError(f"onehop.pennylane needs PennyLane 0.45: `pip install pennylane` ({error})") from error
 
 __all__ = ["OnehopQubit"]
