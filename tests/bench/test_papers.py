@@ -101,8 +101,8 @@ def test_what_was_fitted(studies: dict[str, Study]) -> None:
         "constant time of a codec": 12.3,
         "rate of a codec": 1011,  # GB/s
         "MPI's software in an iteration": 0.32,  # ms
-        "exchanges for one of onehop's": 6.3,
-        "share of the peak of links between GPUs of a host": 0.70,
+        "exchanges for one of onehop's": 6.1,
+        "bandwidth of NVLink in genesis.toml": 605,  # GB/s
     }
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=0.02), name
@@ -116,13 +116,13 @@ def test_predictions_without_a_paper(studies: dict[str, Study]) -> None:
         prediction(found, f"Genesis, {network}, QPE weak, 64 GPUs, onehop's plan: efficiency")
         for network in ("NVLink", "InfiniBand")
     ]
-    assert weak == pytest.approx([96, 59], abs=0.5)
+    assert weak == pytest.approx([94, 58], abs=0.5)
     qws = studies["qws"]
     times = [
         prediction(qws, f"an iteration, {nodes}, neighbours one hop apart")
         for nodes in ("1 node", "256 nodes", "4,096 nodes")
     ]
-    assert times == pytest.approx([25.9, 44.2, 48.2], abs=0.05)
+    assert times == pytest.approx([31.1, 44.2, 48.2], abs=0.05)
     far = prediction(qws, "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart")
     assert far == pytest.approx(6.3, abs=0.05)
     sums = [
@@ -190,7 +190,7 @@ def test_qws(studies: dict[str, Study]) -> None:
 def test_circuits_on_genesis(studies: dict[str, Study]) -> None:
     """Two numbers of weak scaling predict its other points, and the Ising model, within 3 % of the paper's ranges."""
     found = studies["circuits"]
-    assert found.fitted() == pytest.approx([6.35, 0.70], abs=0.01)
+    assert found.fitted()[1] * 1e9 == load_machine("genesis").levels[0].bandwidth.value
     assert factors(found, "InfiniBand over NVLink", "QPE weak") == pytest.approx([1, 1, 1], abs=0.01)
     assert factors(found, "InfiniBand over NVLink", "TFIM strong") == pytest.approx([1, 1, 1, 1], abs=0.03)
     for gpus in (8, 16, 32, 64):
@@ -205,22 +205,22 @@ def test_genesis_over_perlmutter_and_pcie(studies: dict[str, Study]) -> None:
     assert factors(found, "Perlmutter over Genesis", "QPE strong") == pytest.approx([1, 0.99, 1, 1], abs=0.01)
     assert factors(found, "Perlmutter over Genesis", "TFIM strong") == [1, 1, 1, 1]
     # A miss. The rate of interfaces that would mend it spoils both other columns.
-    expected = [0.87, 0.55, 0.59, 0.60]
+    expected = [0.84, 0.55, 0.59, 0.60]
     assert factors(found, "Perlmutter over Genesis", "QPE weak") == pytest.approx(expected, abs=0.02)
     figures = published()["circuits"]["genesis_over_perlmutter"]
     weak, strong, tfim = (
-        prediction(found, f"Perlmutter over Genesis, {case}, 64 GPUs, interfaces at half of their peak")
+        prediction(found, f"Perlmutter over Genesis, {case}, 64 GPUs, interfaces at half of their rate")
         for case in ("QPE weak", "QPE strong", "TFIM strong")
     )
     assert figures["qpe_weak_more"][0] <= weak <= figures["qpe_weak_more"][1]
     assert strong > 1.2 * figures["qpe_strong"][1]
     assert tfim > 1.2 * figures["hamlib_strong"][1]
-    assert found.row("PCIe over NVLink, QPE strong, most").factor == pytest.approx(0.91, abs=0.01)
-    assert found.row("PCIe over NVLink, TFIM strong, most").factor == pytest.approx(0.70, abs=0.01)
+    assert found.row("PCIe over NVLink, QPE strong, most").factor == pytest.approx(0.81, abs=0.01)
+    assert found.row("PCIe over NVLink, TFIM strong, most").factor == pytest.approx(0.65, abs=0.01)
 
 
 def test_the_drop_from_four_to_eight_gpus_over_a_network(studies: dict[str, Study]) -> None:
-    fit = Fit(*studies["circuits"].fitted())
+    fit = Fit(studies["circuits"].fitted()[0])
     for name in ("genesis-ib", "perlmutter"):
         four, eight = (seconds_of(fit, name, "qpe", gpus, weak=False) for gpus in (4, 8))
         assert eight > 1.2 * four
@@ -228,7 +228,7 @@ def test_the_drop_from_four_to_eight_gpus_over_a_network(studies: dict[str, Stud
     assert all(later < earlier for earlier, later in pairwise(times))
     # "See where Ampere-PCI meets Perlmutter": NVLink inside nodes brings nothing then.
     pcie, perlmutter = (seconds_of(fit, name, "qpe", 8, weak=True) for name in ("a100-pcie", "perlmutter"))
-    assert perlmutter == pytest.approx(pcie, rel=0.1)
+    assert perlmutter == pytest.approx(pcie, rel=0.15)
     assert [onehop_exchanges("qpe", 33, gpus) for gpus in (4, 8, 64)] == [1, 1, 1]
 
 

@@ -33,7 +33,7 @@ def test_the_numbers_of_the_page(study: Study) -> None:
     """Those of docs/performance/machines.md."""
     assert values(study, "qubits") == [49, 48, 45, 42, 43]
     passes = values(study, "passes in the time of an exchange")
-    assert passes == pytest.approx([72, 35, 170, 15, 33], abs=0.5)
+    assert passes == pytest.approx([58, 28, 136, 10, 33], abs=0.5)
     reduced = values(study, "all-reduce of 256 MiB")
     assert reduced == pytest.approx([262, 262, 720, 6000, 5600], rel=0.01)
     cases = [
@@ -41,7 +41,7 @@ def test_the_numbers_of_the_page(study: Study) -> None:
         for machine, length in zip(MACHINES, (32, 32, 16, 8, 8), strict=True)
     ]
     shares = [value(study, f"{case}, sums by doubling, computing") for case in cases]
-    assert shares == pytest.approx([47, 72, 95, 99, 85], abs=0.5)
+    assert shares == pytest.approx([58, 77, 96, 99, 85], abs=0.5)
     doubling = [value(study, f"{case}, sums by doubling, sums alone") for case in cases]
     assert doubling == pytest.approx([0.144, 0.144, 0.0157, 0.0192, 0.096], rel=0.01)
     direct = [value(study, f"{case}, onehop's direct sums, sums alone") for case in cases]
@@ -49,7 +49,7 @@ def test_the_numbers_of_the_page(study: Study) -> None:
 
 
 def test_bounds_are_named(study: Study) -> None:
-    assert exchange_passes("genesis", 64) == pytest.approx(4.4, abs=0.1)
+    assert exchange_passes("genesis", 64) == pytest.approx(5.0, abs=0.1)
     assert {one.bound for one in study.predictions} <= {
         "memory",
         "multiply-adds",
@@ -71,7 +71,7 @@ def test_direct_sums_leave_less_time_for_computing(study: Study) -> None:
     for one, other in zip(doubling, direct, strict=True):
         assert one.x == other.x
         assert all(more > less for more, less in zip(one.y, other.y, strict=True))
-        assert one.y[-1] > 10 * other.y[-1]
+        assert one.y[-1] > 8 * other.y[-1]
 
 
 def test_the_figure_is_drawn(study: Study, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_hosts_of_a_machine(name: str, ranks: int, hosts: int, groups: Any, toru
 def test_borders_cost_what_the_machine_says() -> None:
     # Leaf switches of the cluster pass on half of what their hosts send.
     assert machine_hosts(load_machine("cluster-100gbe"), 65536).costs == (1, 2)
-    # Three other groups at 400 GB/s for 128 nodes of 100 GB/s: 10.67 times the time of a byte.
+    # Three other groups at 384 GB/s for 128 nodes of 96 GB/s: 10.67 times the time of a byte.
     assert machine_hosts(load_machine("perlmutter"), 2048).costs == (100, 100, 1067)
     assert machine_hosts(load_machine("perlmutter"), 2048, [1, 2, 3]).costs == (1, 2, 3)
     with pytest.raises(BadInput, match="expected 3 costs"):

@@ -33,13 +33,12 @@ _CASES = {
 
 @dataclass(frozen=True)
 class Fit:
-    """The two numbers that are fitted: exchanges for one of onehop's, and the efficiency of links inside a host.
+    """The number that is fitted beside a rate in genesis.toml: exchanges for one of onehop's.
 
-    `interfaces` is not fitted: the share of their peak at which the interfaces of Perlmutter run.
+    `interfaces` is not fitted: the share of their rate at which the interfaces of Perlmutter run.
     """
 
     exchanges: float
-    efficiency: float
     interfaces: float = 1.0
 
 
@@ -59,14 +58,12 @@ def onehop_exchanges(name: str, qubits: int, gpus: int) -> int:
 
 
 @functools.cache
-def _machine(name: str, efficiency: float, interfaces: float) -> Machine:
-    levels = load_machine(name).levels
-    changes = {0: {"bandwidth": levels[0].bandwidth.value * efficiency}}
-    if name == "perlmutter":
-        changes[1] = {"bandwidth": levels[1].bandwidth.value * interfaces}
-    # 33 qubits in single precision on one GPU of Perlmutter fit only into its nodes with 80 GB a GPU.
-    memory = _PERLMUTTER_MEMORY if name == "perlmutter" else None
-    return changed_machine(name, changes, memory=memory)
+def _machine(name: str, interfaces: float) -> Machine:
+    if name != "perlmutter":
+        return load_machine(name)
+    rate = load_machine(name).levels[1].bandwidth.value * interfaces
+    # 33 qubits in single precision on one GPU of Perlmutter fit only into its nodes with 80 GB per GPU.
+    return changed_machine(name, {1: {"bandwidth": rate}}, memory=_PERLMUTTER_MEMORY)
 
 
 def _places(name: str, gpus: int) -> list[int] | None:
@@ -77,9 +74,7 @@ def _places(name: str, gpus: int) -> list[int] | None:
 
 
 @functools.cache
-def exchange_seconds(
-    name: str, qubits: int, gpus: int, efficiency: float = 1.0, interfaces: float = 1.0
-) -> float:
+def exchange_seconds(name: str, qubits: int, gpus: int, interfaces: float = 1.0) -> float:
     """Return the seconds in which all bits of the rank number change places with bits of the local index."""
     if gpus == 1:
         return 0.0
@@ -89,7 +84,7 @@ def exchange_seconds(
     for bit in range(ranks):
         permutation[local + bit], permutation[local - 1 - bit] = local - 1 - bit, local + bit
     traffic = permutation_traffic(qubits, local=local, permutation=permutation, dtype="complex64")
-    return simulate(traffic, _machine(name, efficiency, interfaces), ranks=_places(name, gpus)).seconds
+    return simulate(traffic, _machine(name, interfaces), ranks=_places(name, gpus)).seconds
 
 
 def _alone(name: str, circuit: str, qubits: int, gpus: int) -> float:
@@ -108,7 +103,7 @@ def seconds_of(fit: Fit, name: str, circuit: str, gpus: int, *, weak: bool) -> f
     """Return the predicted seconds of a circuit on so many GPUs, 33 qubits in all (strong) or on each (weak)."""
     qubits = published()["circuits"]["qubits"] + (gpus.bit_length() - 1 if weak else 0)
     count = onehop_exchanges(circuit, qubits, gpus) * fit.exchanges
-    exchange = exchange_seconds(name, qubits, gpus, fit.efficiency, fit.interfaces) if count else 0.0
+    exchange = exchange_seconds(name, qubits, gpus, fit.interfaces) if count else 0.0
     return _alone(name, circuit, qubits, gpus) + count * exchange
 
 
@@ -159,10 +154,10 @@ def _predict(study: Study, fit: Fit) -> None:
     case = f"QPE strong, {_LARGEST} GPUs: fixed time on both networks for the paper's {most}"
     study.predict(case, (slow - most * fast) / (most - 1), "ms")
     # The rate of interfaces that weak scaling would need, and what it does to the other columns.
-    half = Fit(fit.exchanges, fit.efficiency, interfaces=0.5)
+    half = Fit(fit.exchanges, interfaces=0.5)
     for title, circuit, weak in _CASES.values():
         ratio = ratio_of(half, "perlmutter", "genesis", circuit, _LARGEST, weak=weak)
-        case = f"Perlmutter over Genesis, {title}, {_LARGEST} GPUs, interfaces at half of their peak"
+        case = f"Perlmutter over Genesis, {title}, {_LARGEST} GPUs, interfaces at half of their rate"
         study.predict(case, ratio, "x")
     qubits = figures["qubits"] + _LARGEST.bit_length() - 1
     for name in ("genesis", "genesis-ib"):
@@ -217,7 +212,7 @@ def _draw_ratios(study: Study, fit: Fit) -> None:
 def circuits() -> Study:
     """Predict weak and strong scaling of circuits on Genesis, Perlmutter and servers with eight A100."""
     study = Study.of("circuits", columns=3)
-    fit = Fit(*study.fitted())
+    fit = Fit(study.fitted()[0])
     _compare(study, fit)
     _predict(study, fit)
     _draw_times(study, fit)
