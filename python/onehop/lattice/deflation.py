@@ -18,16 +18,15 @@ if TYPE_CHECKING:
     from onehop._keywords import SolverKeywords, Unpack
 
 
-def _guess(operator: Staggered, source: Vectors, mass: float, low: Eigenvectors) -> Vectors:
-    """Return the solution of M x = b in the space of the eigenvectors: x_e by them, x_o by x_e."""
+def _guess(operator: Staggered, sources: Vectors, mass: float, low: Eigenvectors) -> Vectors:
+    """Return the part of the solutions of M x = b on the even sites that is in the space of the eigenvectors."""
     sites = EvenSites(operator)
-    right = operator.apply(source, mass, dagger=True)[sites.even].ravel()
     rows = low.vectors.reshape(len(low.values), -1)
-    parts = sites.products(rows, right[None])[:, 0] / (low.values + 4 * mass**2)
-    even = sites.field(parts @ rows)
-    odd = (source - operator.dslash(even)) / (2 * mass)
-    odd[sites.even] = 0
-    return even + odd
+    right = operator.apply(sources, mass, dagger=True)[:, sites.even].reshape(len(sources), -1)
+    parts = sites.products(rows, right) / (low.values + 4 * mass**2)[:, None]
+    guess = np.zeros_like(sources)
+    guess[:, sites.even] = (parts.T @ rows).reshape(len(sources), -1, 3)
+    return guess
 
 
 def deflated_solve(
@@ -40,8 +39,8 @@ def deflated_solve(
     """Solve M x = b as `Staggered.solve`, from the solution in the space of the lowest eigenvectors. Collective.
 
     Conjugate gradients then converge as if these eigenvalues were not there. With eigenvectors of low accuracy they
-    restart whenever the residual has fallen as far as the eigenvectors are accurate. Several right-hand sides or
-    masses are solved one after the other.
+    restart whenever the residual has fallen as far as the eigenvectors are accurate. Several right-hand sides are
+    solved together, several masses one after the other.
     """
     options = SolverOptions.of("deflated_solve", keywords)
     source = complex_array(source, "the field")
@@ -50,11 +49,13 @@ def deflated_solve(
     masses = real_numbers(np.ravel(mass), "mass")
     if several and len(masses) > 1:
         raise BadInput(f"expected one right-hand side for several masses, found {len(source)}")
-    pairs = [(one, each) for one in (source if several else [source]) for each in masses]
-    solved = [_deflated(operator, one, each, low, options) for one, each in pairs]
-    if not several and np.ndim(mass) == 0:
+    rows = source if several else source[None]
+    solved = [_deflated(operator, rows, each, low, options) for each in masses]
+    if several:
         return solved[0]
-    return _joined(solved, np.stack([one.solution for one in solved]))._replace(
+    if np.ndim(mass) == 0:
+        return solved[0]._replace(solution=solved[0].solution[0])
+    return _joined(solved, np.concatenate([one.solution for one in solved]))._replace(
         true_residual=max(one.true_residual for one in solved),
         residuals=tuple(one.true_residual for one in solved),
         converged=all(one.converged for one in solved),
@@ -62,35 +63,33 @@ def deflated_solve(
 
 
 def _deflated(
-    operator: Staggered, source: Vectors, mass: float, low: Eigenvectors, options: SolverOptions
+    operator: Staggered, sources: Vectors, mass: float, low: Eigenvectors, options: SolverOptions
 ) -> QuarkSolve:
-    """Solve for one right-hand side and mass."""
+    """Solve for several right-hand sides and one mass."""
     sites = EvenSites(operator)
-    norm = sites.norm(source)
-    if not (norm > 0 and np.isfinite(norm)) or not mass > 0:
-        return operator.solve(source, mass, **vars(options))
+    norms = np.array([sites.norm(one) for one in sources])
+    if not ((norms > 0) & np.isfinite(norms)).all() or not mass > 0:
+        return operator.solve(sources, mass, **vars(options))
     # The errors of the eigenvectors leave a part of the low modes. It counts once the residual has fallen as far, and
     # the next stage takes it out again.
     stage = min(0.1, 3 * low.error(mass))
-    solution, residual, parts = np.zeros_like(source), 1.0, []
+    solution, residuals, parts = np.zeros_like(sources), np.ones(len(sources)), []
     left, wanted = options.iterations, options.tolerance
-    while not parts or (residual > wanted and left > 0):
-        rest = source - operator.apply(solution, mass) if parts else source
+    while not parts or (residuals.max() > wanted and left > 0):
+        rest = sources - operator.apply(solution, mass) if parts else sources
         guess = _guess(operator, rest, mass, low)
         rest = rest - operator.apply(guess, mass)
-        before, residual = residual, sites.norm(rest) / norm
-        if residual > before:  # the eigenvectors are of no use for this source
-            return operator.solve(source, mass, **vars(options))
-        solution = solution + guess
-        goal = wanted if wanted >= residual * stage**1.5 else residual * stage
-        how = vars(options) | {"tolerance": 0.9 * goal / residual, "iterations": left}
+        residuals = np.array([sites.norm(one) for one in rest]) / norms
+        goals = np.where(wanted >= residuals * stage**1.5, wanted, residuals * stage)
+        how = vars(options) | {"tolerance": min(1.0, 0.9 * (goals / residuals).min()), "iterations": left}
         parts.append(operator.solve(rest, mass, **how))
-        solution, left = solution + parts[-1].solution, left - parts[-1].iterations
-        residual *= parts[-1].true_residual
+        solution, left = solution + guess + parts[-1].solution, left - parts[-1].iterations
+        residuals = residuals * parts[-1].residuals
         if not parts[-1].converged:
             break
+    worst = float(residuals.max())
     return _joined(parts, solution)._replace(
-        true_residual=residual, residuals=(residual,), converged=residual <= wanted
+        true_residual=worst, residuals=tuple(map(float, residuals)), converged=worst <= wanted
     )
 
 

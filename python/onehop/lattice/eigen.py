@@ -233,9 +233,8 @@ def _iterate(
 ) -> Eigenvectors:
     """Grow a basis by blocks of residuals, and shrink it to its best vectors when it has `most` of them."""
     count = options.count
-    limit = (
-        1e-8  # residual of the polynomial relative to its eigenvalue or 1, at which those of A are computed
-    )
+    # Residual of the polynomial relative to its eigenvalue or 1, at which those of A are computed.
+    limit = max(1e-8, 0.01 * options.residual)
     basis = images = sites.random(0, 2)
     checks, width = 0, _BLOCK
     while True:
