@@ -19,6 +19,7 @@ set_source_files_properties(${_exact}
 set(_kernel -O3 -falign-functions=64 -Wno-psabi)
 # These sources have loops over SIMD vectors (lattice/support/best_loop.h).
 set_source_files_properties(lattice/solver/vector_loops.cc lattice/staggered/dslash_kernel_double.cc lattice/staggered/dslash_kernel_single.cc lattice/staggered/dslash_kernel_half.cc
+                            lattice/wilson/nucleon.cc
                             PROPERTIES COMPILE_OPTIONS "${_kernel};${ONEHOP_FLATTENED_OPTIONS}")
 # The same loops over arrays, compiled once for each kind of processor (lattice/support/processor.h). Products and sums are in
 # different functions there, so that clang contracts them only if it is told to; g++ does by itself.

@@ -1,6 +1,7 @@
 #include "onehop/lattice/wilson.h"
 
 #include "onehop/lattice/clover.h"
+#include "onehop/lattice/nucleon.h"
 #include "onehop/lattice/su3_array.h"
 #include "python/bindings/lattice_arrays.h"
 
@@ -60,6 +61,14 @@ void bind_lattice_wilson(nb::module_& module) {
           },
           "fields"_a, "dagger"_a)
       .def("solve", &solve, "source"_a, "options"_a, "method"_a, "schwarz"_a, "progress"_a.none());
+  module.def(
+      "lattice_nucleon",
+      [](const Memory& columns, int parity) {
+        auto found = released([&] { return onehop::lattice::nucleon(numbers(columns), parity); });
+        const std::size_t sites = found.size();
+        return as_array(std::move(found), {sites});
+      },
+      "columns"_a, "parity"_a);
   module.def("lattice_kappa", &onehop::lattice::wilson_kappa, "mass"_a);
   module.def(
       "lattice_clover_leaves",

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import explain_public
 from onehop.lattice.gauge import Gauge
+from onehop.lattice.operators import complex_memory
 
 __all__ = [
     "GAMMA",
@@ -192,9 +194,6 @@ def by_site(columns: Fields, time: int) -> Fields:
     return np.ascontiguousarray(part).reshape(16, part.shape[2], -1)
 
 
-_OTHERS = ((1, 2), (2, 0), (0, 1))  # the two colours that epsilon has, in this order, beside a third
-
-
 def nucleon_correlator(
     projection: Projection, columns: Fields, *, antiperiodic: bool = True, parity: int = 1
 ) -> NDArray[np.float64]:
@@ -203,21 +202,7 @@ def nucleon_correlator(
     It has the shape (momentum, time); the parameters are those of `meson_correlators`. States of the other parity
     dominate in the second half of the times.
     """
-    c_gamma5, project = gamma_product(5), (np.eye(4) + parity * GAMMA[3]) / 2
-    sites = np.empty(projection.block, np.complex128).reshape(projection.block[0], -1)
-    for t in range(projection.block[0]):
-        # colour, source colour, site, spin, source spin
-        quark = np.moveaxis(columns[:, :, t].reshape(4, 3, -1, 4, 3), (4, 1, 2, 3, 0), range(5))
-        quark = np.ascontiguousarray(quark)
-        left, right = np.matmul(quark, c_gamma5).swapaxes(-1, -2), np.matmul(c_gamma5, quark)
-        total = np.zeros(sites.shape[1], np.complex128)
-        for (k, (i, j)), (c, (a, b)) in itertools.product(enumerate(_OTHERS), repeat=2):
-            diquark = left[i, a] @ right[j, b] + left[j, b] @ right[i, a]
-            diquark -= left[i, b] @ right[j, a] + left[j, a] @ right[i, b]
-            projected = project @ quark[k, c]
-            total += np.trace(projected, axis1=1, axis2=2) * np.trace(diquark, axis1=1, axis2=2)
-            total += np.einsum("xab,xba->x", projected, diquark)
-        sites[t] = total
+    sites = _core.lattice_nucleon(complex_memory(columns, "the propagators"), parity)
     return projection.of_sites(sites, antiperiodic=antiperiodic).real
 
 
