@@ -175,6 +175,7 @@ def staggered_mesons(
         project = Projection(gauge, momenta, origin)
         source = quark_sources(gauge, options.source, origin, seed=options.seed, number=number)
         quark = solves(source)
+        density = (quark.real**2 + quark.imag**2).sum(axis=(0, -1))
         split = {}  # by direction; at a point source all spins have the same sign
         for direction in (1, 2, 4) if one_link else ():
             split[direction] = solves(SpinTaste(gauge, 0, direction, origin, phases=phases)(source))
@@ -183,8 +184,12 @@ def staggered_mesons(
             parts = []
             for spin, taste in operators if one_link or operators[0][0] == operators[0][1] else ():
                 sink = SpinTaste(gauge, spin, taste, origin, phases=phases)
-                moved = sink(quark if spin == taste else split[spin ^ taste])
-                parts.append(project.of_sites((quark.conj() * moved).sum(axis=(0, -1))))
+                sites = (
+                    sink.signs * density
+                    if spin == taste
+                    else (quark.conj() * sink(split[spin ^ taste])).sum(axis=(0, -1))
+                )
+                parts.append(project.of_sites(sites))
             if parts:
                 means[name] = np.mean(parts, axis=0)
         found.append(means)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -251,15 +252,13 @@ class SpinTaste:
         phases: str = "standard",
     ) -> None:
         geometry, rank = gauge.geometry, gauge.group.rank
-        axes = np.indices(geometry.block_shape)[::-1]
-        signs = [
-            (-1.0) ** (axes[mu] + geometry.origin(rank)[mu] - origin[mu]) for mu in range(len(geometry.block))
-        ]
-        epsilon = np.prod(signs, axis=0)
-        self._before, self._after = np.ones_like(epsilon), epsilon
-        for mu, sign in enumerate(signs):
-            if spin >> mu & 1:
-                self._before = self._before * sign * epsilon
+        signs = []
+        for mu, (first, size) in enumerate(zip(geometry.origin(rank), geometry.block, strict=True)):
+            places = first + np.arange(size) - origin[mu]
+            signs.append((1.0 - 2 * (places & 1)).reshape(-1, *[1] * mu))
+        epsilon = math.prod(signs)
+        of_spin = [sign * epsilon for mu, sign in enumerate(signs) if spin >> mu & 1]
+        self._before, self._after = math.prod(of_spin, start=np.ones_like(epsilon)), epsilon
         self._hop = None
         if spin != taste:
             if spin ^ taste not in (1, 2, 4):
@@ -271,6 +270,11 @@ class SpinTaste:
                 gauge, with_staggered_phases(gauge.links, geometry, rank, phases=phases), (mu,)
             )
             self._after = signs[mu]
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """The factors of a local operator at the sites."""
+        return self._before * self._after
 
     def __call__(self, vectors: Fields) -> Fields:
         """Return the operator applied to colour vectors of shape (..., t, z, y, x, colour). Collective."""
