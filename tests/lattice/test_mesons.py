@@ -50,6 +50,10 @@ def test_staggered_mesons_are_those_of_the_inverse_matrix() -> None:
     _, z, y, x = np.indices(EXTENTS[::-1])
     signs = ((-1.0) ** x + (-1.0) ** y + (-1.0) ** z) / 3
     np.testing.assert_allclose(found.rho, (square * signs).sum(axis=(1, 2, 3)), atol=1e-10)
+    corners = np.linalg.det(propagator) * (x % 2 + y % 2 + z % 2 == 0)
+    np.testing.assert_allclose(
+        found.correlators["nucleon_corner"][0], corners.sum(axis=(1, 2, 3)).real, rtol=1e-8
+    )
     assert found.true_residual <= 1e-10
     # Ward identity: the trace at the origin is 2 m times the sum of the pion correlator.
     assert 2 * MASS * found.pion.sum() == pytest.approx(np.trace(propagator[0, 0, 0, 0]).real, rel=1e-9)

@@ -275,7 +275,7 @@ def _masses(
         )
     most = len(columns) // 5  # more points make a covariance that is noise
     # A baryon's partner of opposite parity comes back through the boundary, so that its plateau may end earlier.
-    ends = range(last, LEAST_POINTS - 1, -1) if mass_of is logarithmic_mass else [last]
+    ends = range(last, LEAST_POINTS - 1, -1) if name.startswith("nucleon") else [last]
     ranges = [(first, end) for end in ends for first in range(max(1, end + 1 - most), end + 2 - LEAST_POINTS)]
     ranges = [chosen] if chosen is not None else sorted(ranges, key=lambda one: one[0] - one[1])
     p = chi2 = math.nan
@@ -372,10 +372,9 @@ def analyse(
     staggered = found.options.get("quarks") not in ("wilson", "clover")
     for name, columns in _chosen(found, settings).items():
         distance = 2 if staggered and name.partition("(")[0] != "pion" else 1
-        mass_of: Function = lambda means, by=distance: effective_mass(means, by)  # noqa: E731
-        one, fitted = _masses(
-            statistics, name, columns, logarithmic_mass if name.startswith("nucleon") else mass_of
-        )
+        kind = logarithmic_mass if name.startswith("nucleon") else effective_mass
+        mass_of: Function = lambda means, by=distance, of=kind: of(means, by)  # noqa: E731
+        one, fitted = _masses(statistics, name, columns, mass_of)
         masses.append(one)
         quantities.append(fitted)
     free = Statistics(replace(settings, fit=None))  # loops have other times than correlators

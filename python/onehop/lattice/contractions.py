@@ -19,6 +19,7 @@ __all__ = [
     "STAGGERED_MESONS",
     "WILSON_MESONS",
     "Projection",
+    "corner_nucleon",
     "gamma_product",
     "meson_correlators",
     "momenta_up_to",
@@ -204,6 +205,18 @@ def nucleon_correlator(
     """
     sites = _core.lattice_nucleon(complex_memory(columns, "the propagators"), parity)
     return projection.of_sites(sites, antiperiodic=antiperiodic).real
+
+
+def corner_nucleon(gauge: Gauge, columns: Fields, origin: Sequence[int]) -> Fields:
+    """Return the determinant of the propagator of staggered quarks at sites at even distances in space, else 0.
+
+    The columns have the shape (source colour, t, z, y, x, colour).
+    """
+    first = gauge.geometry.origin(gauge.group.rank)
+    corners = (slice(None), *(slice((origin[mu] - first[mu]) % 2, None, 2) for mu in (2, 1, 0)))
+    found = np.zeros(columns.shape[1:-1], np.complex128)
+    found[corners] = np.linalg.det(np.moveaxis(columns, 0, -2)[corners])
+    return found
 
 
 explain_public(globals())

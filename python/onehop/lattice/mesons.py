@@ -13,6 +13,7 @@ from onehop.error import BadInput, Error, explain_public
 from onehop.lattice.contractions import (
     STAGGERED_MESONS,
     Projection,
+    corner_nucleon,
     meson_correlators,
     momenta_up_to,
     nucleon_correlator,
@@ -128,13 +129,15 @@ def staggered_mesons(
     iterations: int = 10000,
     one_link: bool = False,
     phases: str = "standard",
+    antiperiodic: bool = True,
     progress: Progress | None = None,
     **keywords: Unpack[SourceKeywords],
 ) -> Mesons:
     """Measure the local mesons of staggered quarks, and on request those that are point-split by one link. Collective.
 
-    They are those of `contractions.STAGGERED_MESONS`. The pion is Goldstone's. The correlators also contain a state of
-    opposite parity, which alternates in time.
+    They are those of `contractions.STAGGERED_MESONS`. The pion is Goldstone's. Without noise, `nucleon_corner` is the
+    sum of det G over the corners of hypercubes in space, which lie at even distances from the source. The correlators
+    also contain a state of opposite parity, which alternates in time.
 
     Parameters
     ----------
@@ -146,6 +149,8 @@ def staggered_mesons(
         Whether to measure point-split mesons, which take nine more solves.
     phases : {"standard", "milc"}
         The phases of the operator, which point-split operators have, too.
+    antiperiodic : bool
+        The boundary of the operator.
     progress : callable, optional
         Called with the number of each finished solve.
 
@@ -192,6 +197,9 @@ def staggered_mesons(
                 parts.append(project.of_sites(sites))
             if parts:
                 means[name] = np.mean(parts, axis=0)
+        if not options.has_noise:
+            sites = corner_nucleon(gauge, quark, origin)
+            means["nucleon_corner"] = project.of_sites(sites, antiperiodic=antiperiodic)
         found.append(means)
     return solves.mesons(found, momenta)
 
@@ -320,16 +328,16 @@ def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.fl
     return np.where(solvable, (low + high) / 2, np.nan)
 
 
-def logarithmic_mass(correlator: NDArray[Any]) -> NDArray[np.float64]:
-    """Return log(C(t) / C(t + 1)) for t = 0 ... T/2 - 1, the effective mass of a baryon in its half of the times.
+def logarithmic_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.float64]:
+    """Return log(C(t) / C(t + distance)) / distance for t = 0 ... T/2 - distance, the effective mass of a baryon.
 
     The correlator has the shape (..., T); the mass is NaN where the ratio is not positive.
     """
     found = np.asarray(correlator, float)
     half = found.shape[-1] // 2
-    first, then = found[..., :half], found[..., 1 : half + 1]
+    first, then = found[..., : half + 1 - distance], found[..., distance : half + 1]
     ratio = np.divide(first, then, out=np.full_like(first, np.nan), where=first * then > 0)
-    return np.log(ratio)
+    return np.log(ratio) / distance
 
 
 def chiral_condensate(

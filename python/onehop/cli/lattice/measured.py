@@ -174,7 +174,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
             operator = staggered_operator(gauge, action, options, **signs)
             how["phases"] = options.phases
             found = mesons.staggered_mesons(
-                gauge, operator, mass, one_link=options.one_link, **how, **sources
+                gauge, operator, mass, one_link=options.one_link, antiperiodic=antiperiodic, **how, **sources
             )
             del how["phases"]
         else:
@@ -188,7 +188,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
             report["said"] = WALL
         series: dict[str, list[float]] = {}
         for name, values in found.correlators.items():
-            power = 3 if name == "nucleon" else 2
+            power = 3 if name.startswith("nucleon") else 2
             for momentum, one in zip(found.momenta, factor**power * values, strict=True):
                 series[correlator_key(name, momentum)] = one.tolist()
         for name in (name for name in HADRONS if name in series):
