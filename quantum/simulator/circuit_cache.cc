@@ -1,11 +1,10 @@
 #include "quantum/simulator/circuit_cache.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <list>
 
 #include "onehop/quantum/simulator.h"
+#include "quantum/simulator/fingerprint.h"
 #include "quantum/state/precision.h"
 
 namespace onehop::quantum {
@@ -14,91 +13,6 @@ namespace {
 // The maximum number of cached circuits, and the maximum of their operations in total.
 constexpr std::size_t max_circuits = 16;
 constexpr std::size_t max_operations = std::size_t{1} << 16;
-
-using Key = std::array<std::uint64_t, 2>;
-
-// A 128-bit hash. Collisions between different circuits are rarer than memory errors.
-class Fingerprint {
- public:
-  void add(std::uint64_t word) {
-    key_[0] = folded(key_[0] ^ word, 0x9E3779B97F4A7C15U);
-    key_[1] = folded(key_[1] + word, 0xD1B54A32D192ED03U) + word;
-  }
-  void add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
-  void add(int number) { add(static_cast<std::uint64_t>(number)); }
-  void add(const std::vector<int>& numbers) {
-    for (const int number : numbers) add(number);
-  }
-  void add(const Operation& operation);
-  void add(const Circuit& circuit) {
-    for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits}) add(number);
-    add(circuit.operations.size());
-    for (const Operation& operation : circuit.operations) add(operation);
-  }
-  [[nodiscard]] const Key& key() const noexcept { return key_; }
-
- private:
-  // Both halves of the product.
-  static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = static_cast<Wide>(a) * b;
-    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
-  }
-
-  Key key_ = {0x243F6A8885A308D3U, 0x13198A2E03707344U};
-};
-
-// The sizes come first, so that the encoding is unambiguous; absent fields add nothing. This must be fast: it runs
-// every time, and repeated circuits often run within microseconds.
-void Fingerprint::add(const Operation& operation) {
-  const Condition& condition = operation.condition;
-  std::uint64_t present = 0;
-  const auto mark = [&](unsigned place, bool value) { present |= static_cast<std::uint64_t>(value) << place; };
-  mark(0, operation.control_values != 0);
-  mark(1, !operation.values.empty() || !operation.paulis.empty());
-  mark(2, std::bit_cast<std::uint64_t>(operation.angle) != 0);
-  mark(3, !operation.clbits.empty() || !condition.clbits.empty());
-  mark(4, condition.value != 0);
-  mark(5, condition.negated);
-  mark(6, !operation.angles.empty());
-  add(static_cast<std::uint64_t>(operation.kind) | present << 8 | operation.targets.size() << 16 |
-      operation.controls.size() << 40);
-  std::uint64_t first = 0;  // two of targets and controls in a word
-  bool half = false;
-  for (const auto* const qubits : {&operation.targets, &operation.controls}) {
-    for (const int qubit : *qubits) {
-      const auto number = static_cast<std::uint32_t>(qubit);
-      if (half) add(first << 32 | number);
-      first = number;
-      half = !half;
-    }
-  }
-  if (half) add(first);
-  if ((present & 1U) != 0) add(operation.control_values);
-  if ((present & 2U) != 0) {
-    add(operation.values.size() | operation.paulis.size() << 32);
-    for (const Complex& value : operation.values) {
-      add(value.real());
-      add(value.imag());
-    }
-    for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
-  }
-  if ((present & 4U) != 0) add(operation.angle);
-  if ((present & 8U) != 0) {
-    add(operation.clbits.size() | condition.clbits.size() << 32);
-    add(operation.clbits);
-    add(condition.clbits);
-  }
-  if ((present & 16U) != 0) add(condition.value);
-  for (const Expression& angle : operation.angles) {
-    add(angle.constant);
-    add(angle.terms.size());
-    for (const auto& [parameter, factor] : angle.terms) {
-      add(parameter);
-      add(factor);
-    }
-  }
-}
 
 Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   Fingerprint print;
@@ -185,21 +99,6 @@ std::shared_ptr<PlacedCircuit> insert(const Key& key, Placement placement) {
 }
 
 }  // namespace
-
-Key hash_of(const Circuit& circuit, std::span<const Channel> channels) {
-  Fingerprint print;
-  print.add(circuit);
-  for (const Channel& channel : channels) {
-    for (const auto& matrix : channel.operators) {
-      print.add(matrix.size());
-      for (const Complex& value : matrix) {
-        print.add(value.real());
-        print.add(value.imag());
-      }
-    }
-  }
-  return print.key();
-}
 
 EngineCounters PlacedCircuit::Part::run(State& state) const {
   return with_type(state.precision(), [&]<typename T>() {

@@ -2,17 +2,14 @@
 // engine programs of its stages.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <variant>
 #include <vector>
 
 #include "onehop/quantum/circuit.h"
 #include "onehop/quantum/placement.h"
-#include "onehop/quantum/program.h"
 #include "onehop/quantum/state.h"
 #include "quantum/engine/engine_program.h"
 
@@ -45,9 +42,6 @@ class PlacedCircuit {
   mutable std::mutex mutex_;  // ranks may be threads of one process
   std::vector<std::shared_ptr<const Part>> parts_;
 };
-
-// A hash of a circuit and of the channels of a program.
-[[nodiscard]] std::array<std::uint64_t, 2> hash_of(const Circuit& circuit, std::span<const Channel> channels = {});
 
 // Returns the compiled circuit, from the cache if an equal circuit was compiled recently or is still held by somebody.
 // The placement is the same for all ranks, so ranks that are threads of one process share it. `options.done` must be

@@ -2,6 +2,7 @@
 #include "onehop/quantum/compiled.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <string>
@@ -10,6 +11,7 @@
 #include "quantum/circuit/final_measurements.h"
 #include "quantum/device/device_amplitudes.h"
 #include "quantum/simulator/compiled_impl.h"
+#include "quantum/simulator/fingerprint.h"
 #include "quantum/simulator/walk.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
@@ -46,6 +48,13 @@ void check_reproducible(int parts, int ranks) {
 
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
     : options(the_options), names(circuit.parameters), whole(group) {
+  if (group.size() > 1) {
+    const std::array contents{
+        Shared{"circuit", hash_of(std::span(&circuit, 1))},
+        Shared{"precision", {static_cast<std::uint64_t>(options.precision)}},
+        Shared{"number of ranks for reproducible results", {static_cast<std::uint64_t>(options.reproducible)}}};
+    require_same(group, contents);
+  }
   require_plain(options.precision, "compiled circuits and gradients");
   if (!options.state.folder.empty()) throw BadInput("expected no folder for the state of a compiled circuit");
   circuit.validate();
@@ -86,6 +95,15 @@ std::vector<PauliSum> Compiled::Impl::on_state(std::span<const PauliSum> sums, b
   std::vector<PauliSum> own = ObservableParts(sums, stored, qubits).of(0);
   check_observables(own, placement.qubits, hermitian);
   return own;
+}
+
+void Compiled::Impl::require_same_call(std::span<const double> values, std::span<const PauliSum> sums,
+                                       std::span<const double> weights, bool variance) const {
+  if (whole.size() == 1) return;
+  const std::array contents{Shared{"values of the parameters", hash_of(values)}, Shared{"observables", hash_of(sums)},
+                            Shared{"weights", hash_of(weights)},
+                            Shared{"choice of variances", {static_cast<std::uint64_t>(variance)}}};
+  require_same(whole, contents);
 }
 
 void Compiled::Impl::require_gates() const {
@@ -221,6 +239,7 @@ const Placement& Compiled::placement() const noexcept { return impl_->placement;
 int Compiled::ranks() const noexcept { return impl_->state->group().size(); }
 
 State& Compiled::run(std::span<const double> values) {
+  impl_->require_same_call(values);
   impl_->require_gates();
   impl_->run(values);
   impl_->state->set_part_bits(impl_->state->local_bits());
@@ -234,6 +253,7 @@ State& Compiled::run(std::span<const double> values) {
 
 std::vector<std::complex<double>> Compiled::expectations(std::span<const double> values,
                                                          std::span<const PauliSum> sums) {
+  impl_->require_same_call(values, sums);
   impl_->require_gates();
   const std::vector<PauliSum> own = impl_->on_state(sums, false);
   impl_->run(values);
@@ -243,6 +263,7 @@ std::vector<std::complex<double>> Compiled::expectations(std::span<const double>
 std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bindings, std::size_t count,
                                                      std::span<const PauliSum> sums) {
   Impl& impl = *impl_;
+  impl.require_same_call(bindings, sums);
   impl.require_gates();
   const std::size_t parameters = impl.names.size();
   if (bindings.size() != count * parameters) {
@@ -292,11 +313,12 @@ SimulationResult Compiled::simulate(std::span<const double> values, const Simula
   }
   // The placement lives as long as this object.
   return simulate_placed(impl_->stored, impl_->circuit->qubits, impl_->whole, own,
-                         {std::shared_ptr<const void>(), &impl_->placement});
+                         {std::shared_ptr<const void>(), &impl_->placement}, values);
 }
 
 Gradients Compiled::gradients(std::span<const double> values, std::span<const PauliSum> sums,
                               std::span<const double> weights, bool variance) {
+  impl_->require_same_call(values, sums, weights, variance);
   impl_->require_gates();
   return impl_->gradients(values, impl_->on_state(sums, true), weights, variance);
 }

@@ -17,10 +17,11 @@
 namespace onehop::quantum {
 
 // `simulate` with the placement of the only part of a valid circuit, whose operations may have other angles. `qubits`:
-// of the circuit.
+// of the circuit; `values`: of its parameters, which the ranks compare.
 [[nodiscard]] SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
                                                const SimulationOptions& options,
-                                               const std::shared_ptr<const Placement>& placement);
+                                               const std::shared_ptr<const Placement>& placement,
+                                               std::span<const double> values);
 
 // A circuit to place: each mark and jump becomes a barrier, so that the body of a loop is placed once.
 [[nodiscard]] Circuit without_jumps(Circuit circuit);
@@ -46,6 +47,9 @@ struct Compiled::Impl {
                        const State* bra = nullptr, std::span<double> by_angle = {});
   };
 
+  // Throws Mismatch unless all ranks call a function with the same arguments.
+  void require_same_call(std::span<const double> values, std::span<const PauliSum> sums = {},
+                         std::span<const double> weights = {}, bool variance = false) const;
   // Throws BadInput unless the circuit has gates only.
   void require_gates() const;
   // Throws BadInput for values that are not finite, or that give an angle that is not.

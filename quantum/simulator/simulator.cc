@@ -13,6 +13,7 @@
 #include "quantum/circuit/random.h"
 #include "quantum/simulator/circuit_cache.h"
 #include "quantum/simulator/compiled_impl.h"
+#include "quantum/simulator/fingerprint.h"
 #include "quantum/simulator/shot_memory.h"
 #include "quantum/simulator/storage.h"
 #include "quantum/simulator/trajectory_walk.h"
@@ -77,23 +78,16 @@ static void check_options(int qubits, const SimulationOptions& options) {
   }
 }
 
-// Throws Mismatch on every rank unless all run the same circuit with the same shots and seed: the result would be a
-// mixture.
-static void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels,
-                       const SimulationOptions& options) {
-  if (group.size() == 1) return;
-  constexpr std::array<const char*, 5> names = {"circuit", "circuit", "shots", "seed", "number of observables"};
-  const auto hash = hash_of(circuit, channels);
-  const std::array<std::uint64_t, 5> mine{hash[0], hash[1], static_cast<std::uint64_t>(options.shots), options.seed,
-                                          options.observables.size()};
-  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine);
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const auto different = std::ranges::mismatch(all[rank], all[0]).in1 - all[rank].begin();
-    if (different == std::ssize(all[rank])) continue;
-    throw Mismatch("expected the same " + std::string(names[static_cast<std::size_t>(different) / sizeof mine[0]]) +
-                   " on every rank, found another one on rank " + std::to_string(rank) +
-                   " than on rank 0; random numbers in a program need a seed that all ranks share");
-  }
+// Throws Mismatch unless all ranks run the same.
+static void check_same(const Group& group, const Shared& what, const SimulationOptions& options,
+                       const Key& others = {}) {
+  const std::array contents{what,
+                            Shared{"precision", {static_cast<std::uint64_t>(options.precision)}},
+                            Shared{"shots", {static_cast<std::uint64_t>(options.shots)}},
+                            Shared{"seed", {options.seed}},
+                            Shared{"observables", hash_of(options.observables)},
+                            Shared{"saved data, readout errors or trajectories", others}};
+  require_same(group, contents);
 }
 
 constexpr std::int64_t bytes_per_number = sizeof(std::uint64_t);  // of a shot or a trajectory
@@ -177,11 +171,12 @@ static SimulationResult walk_circuit(const std::vector<StoredPart>& parts, int q
 }
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
+  const bool jumps = circuit.has_jumps();  // run_program compares
+  if (group.size() > 1 && !jumps) check_same(group, {"circuit", hash_of(std::span(&circuit, 1))}, options);
   circuit.validate();
   circuit.require_bound();
   check_options(circuit.qubits, options);
-  check_same(group, circuit, {}, options);
-  if (circuit.has_jumps()) {
+  if (jumps) {
     if (options.due || options.resume != nullptr) {
       throw BadInput(
           "checkpoints: expected a circuit without loops whose end depends on measurements, found one; run it without "
@@ -199,9 +194,10 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 }
 
 SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
-                                 const SimulationOptions& options, const std::shared_ptr<const Placement>& placement) {
+                                 const SimulationOptions& options, const std::shared_ptr<const Placement>& placement,
+                                 std::span<const double> values) {
+  if (group.size() > 1) check_same(group, {"values of the parameters", hash_of(values)}, options);
   check_options(qubits, options);
-  for (const StoredPart& part : parts) check_same(group, part.split.body.circuit, {}, options);
   return walk_circuit(parts, qubits, group, options, placement);
 }
 
@@ -216,12 +212,17 @@ static void check_trajectories(const ProgramOptions& options) {
 }
 
 SimulationResult run_program(const Program& program, const Group& group, const ProgramOptions& options) {
+  if (group.size() > 1) {
+    const std::array numbers{options.trajectories, static_cast<std::int64_t>(options.mixed),
+                             static_cast<std::int64_t>(options.exact)};
+    check_same(group, {"circuit", hash_of(std::span(&program.circuit, 1), program.channels)}, options,
+               hash_of(program.saves, program.readout, numbers));
+  }
   require_plain(options.precision, "programs with noise, saved data or density matrices");
   if (!options.state.folder.empty()) throw BadInput("expected a circuit without noise for a state in a folder");
   program.validate(options.mixed);
   check_options(program.circuit.qubits, options);
   check_trajectories(options);
-  check_same(group, program.circuit, program.channels, options);
   SplitProgram split(program);
   const bool histories = options.histories && !options.mixed && program.has_histories();
   const std::int64_t trajectories = options.trajectories > 0 ? options.trajectories : options.shots;
@@ -275,6 +276,11 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
 
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                   std::uint64_t seed) {
+  if (state.group().size() > 1) {
+    const std::array contents{Shared{"qubits to measure", hash_of(qubits)},
+                              Shared{"shots", {static_cast<std::uint64_t>(shots)}}, Shared{"seed", {seed}}};
+    require_same(state.group(), contents);
+  }
   if (qubits.size() > 64) throw BadInput("sample: expected at most 64 qubits, found " + std::to_string(qubits.size()));
   if (shots < 0 || shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(shots));

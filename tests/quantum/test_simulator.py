@@ -390,6 +390,19 @@ def _noisy(strength: float) -> quantum.NoiseModel:
     return quantum.NoiseModel().add("depolarizing", strength, gates=["h"])
 
 
+def _misread(rank: int) -> quantum.NoiseModel:
+    return quantum.NoiseModel().readout(0.1 + rank / 9)
+
+
+def _rotated() -> quantum.Circuit:
+    return quantum.Circuit(3, 3).h(0).cx(0, 1).measure_all()
+
+
+def _compiled(group: Group) -> quantum.CompiledCircuit:
+    circuit = quantum.Circuit(3).h(0)
+    return quantum.compile(circuit.rx(quantum.Parameter("a"), 0).cx(0, 1).cx(1, 2), group)
+
+
 @pytest.mark.parametrize(
     ("what", "run"),
     [
@@ -408,6 +421,23 @@ def _noisy(strength: float) -> quantum.NoiseModel:
             ),
         ),
         ("circuit", lambda g: quantum.simulate_density(quantum.Circuit(3).rx(0.1 + g.rank, 0), g)),
+        ("observables", lambda g: quantum.simulate(_rotated(), g, observables=[f"Z{g.rank}"])),
+        ("precision", lambda g: quantum.simulate(_rotated(), g, precision=("single", "double")[g.rank])),
+        (
+            "saved data, readout errors or trajectories",
+            lambda g: quantum.simulate_trajectories(_rotated(), g, noise=_misread(g.rank)),
+        ),
+        ("circuit", lambda g: quantum.compile(quantum.Circuit(3).h(g.rank), g)),
+        ("values of the parameters", lambda g: _compiled(g).run([g.rank])),
+        ("values of the parameters", lambda g: _compiled(g).expectations([g.rank], ["Z0"])),
+        ("observables", lambda g: _compiled(g).expectations([1], [f"Z{g.rank}"])),
+        ("values of the parameters", lambda g: _compiled(g).gradients([g.rank], ["Z0"])),
+        ("weights", lambda g: _compiled(g).gradients([1], ["Z0"], [1 + g.rank])),
+        ("choice of variances", lambda g: _compiled(g).gradients([1], ["Z0"], variance=g.rank > 0)),
+        ("values of the parameters", lambda g: _compiled(g).run_many([[1], [g.rank]], ["Z0"])),
+        ("values of the parameters", lambda g: _compiled(g).simulate([g.rank], seed=1)),
+        ("shots", lambda g: _compiled(g).simulate([1], seed=1, shots=g.rank)),
+        ("seed", lambda g: _compiled(g).run([1]).sample(3, [0], seed=g.rank)),
     ],
 )
 def test_programs_that_differ_between_ranks_are_refused_on_all(
