@@ -319,3 +319,32 @@ def test_a_matrix_that_is_not_unitary_is_refused() -> None:
         circuit.append(gate, range(gate.num_qubits))
         with pytest.raises(BadInput, match="not unitary"):
             simulate(from_qiskit(circuit))
+
+
+@pytest.mark.parametrize("how", ["__array__", "to_matrix", "_define"])
+@pytest.mark.parametrize(
+    "kind", [lib.RXGate, lib.XGate, lib.CRXGate, lib.CXGate, lib.RZZGate, lib.DiagonalGate]
+)
+def test_subclasses_of_library_gates_are_what_they_define(kind: type, how: str) -> None:
+    arguments: Any = {lib.XGate: (), lib.CXGate: (), lib.DiagonalGate: ([1, -1],)}.get(kind, (0.3,))
+    qubits = kind(*arguments).num_qubits
+    matrix = random_unitary(2**qubits, seed=5).data
+
+    def define(gate: Any) -> None:
+        gate.definition = QuantumCircuit(qubits)
+        gate.definition.unitary(matrix, range(qubits))
+
+    member: Any = define if how == "_define" else lambda *_, **__: matrix
+    mine = type("Mine", (kind,), {how: member})(*arguments)
+    controlled = np.kron(matrix, np.diag([0, 1])) + np.kron(np.eye(2**qubits), np.diag([1, 0]))
+    for gate, wanted in [
+        (mine, matrix),
+        (AnnotatedOperation(mine, InverseModifier()), matrix.conj().T),
+        (AnnotatedOperation(mine, ControlModifier(1)), controlled),
+    ]:
+        circuit = QuantumCircuit(gate.num_qubits)
+        circuit.append(gate, range(gate.num_qubits))
+        numbers = np.random.default_rng(1).normal(size=len(wanted)) + 0j
+        state = State(gate.num_qubits).set_amplitudes(numbers, normalize=True)
+        state.run(from_qiskit(circuit))
+        assert np.allclose(state.vector(), wanted @ numbers / np.linalg.norm(numbers))

@@ -84,6 +84,7 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
 
     if isinstance(operation, AnnotatedOperation):
         return _annotated(operation, qubits)
+    operation = _as_redefined(operation)
     named = _named(operation, qubits)
     if named is not None:
         return [named]
@@ -98,6 +99,26 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     if operation.name == "multiplexer":
         return _multiplexer(operation, list(qubits))
     return [_as_matrix(operation, qubits)]
+
+
+def _as_redefined(operation: Any) -> Any:
+    """Return what a program's own subclass of a gate of Qiskit's library defines instead of what it inherits."""
+    from qiskit.circuit.library import UnitaryGate
+
+    kinds = _class_of(operation).__mro__
+    if kinds[0].__module__.startswith("qiskit.") or not any(
+        one.__module__.startswith("qiskit.circuit.library") for one in kinds
+    ):
+        return operation
+    for kind in kinds:
+        if kind.__module__.startswith("qiskit."):
+            break
+        if {"_define", "definition"} & vars(kind).keys() and operation.definition is not None:
+            return operation.definition.to_gate()
+        if {"__array__", "to_matrix"} & vars(kind).keys():
+            to_matrix = operation.to_matrix if "to_matrix" in vars(kind) else operation.__array__
+            return UnitaryGate(to_matrix(), label=operation.name)
+    return operation
 
 
 def _class_of(operation: Any) -> type:
@@ -223,7 +244,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     """Convert a gate with modifiers, the innermost first. Inverses and powers commute with controls."""
     from qiskit.circuit.annotated_operation import ControlModifier, InverseModifier, PowerModifier
 
-    base, controls, values = operation.base_op, 0, 0
+    base, controls, values = _as_redefined(operation.base_op), 0, 0
     for modifier in operation.modifiers:
         if isinstance(modifier, InverseModifier):
             base = base.inverse() if _has_inverse(base) else _power(base, -1)
