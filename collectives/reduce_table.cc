@@ -112,7 +112,16 @@ ReduceTables tables_of_cards() {
 
 ReduceTables tables_from(const Json& list) {
   ReduceTables tables;
-  for (const Json& entry : list) tables.push_back(table_from(entry));
+  for (const Json& entry : list) {
+    ReduceTable table = table_from(entry);
+    const auto hides = [&](const ReduceTable& one) {
+      return one.place == table.place && (one.ranks == 0 || (table.ranks != 0 && one.ranks >= table.ranks));
+    };
+    if (std::ranges::any_of(tables, hides)) {
+      throw BadInput("expected tables of a transport with ascending ranks, null last");
+    }
+    tables.push_back(std::move(table));
+  }
   if (!has_last(tables, ReducePlace::shared_memory) || !has_last(tables, ReducePlace::network)) {
     throw BadInput("expected a table with ranks null for shared_memory and one for network");
   }

@@ -50,6 +50,12 @@ TEST(ReduceTable, SaysWhatIsWrong) {
   // There are two tables of the network.
   const std::string one_less = replaced(good, "\"network\"", "\"shared_memory\"");
   EXPECT_THROW((void)reduce_tables_from_json(replaced(one_less, "\"network\"", "\"shared_memory\"")), BadInput);
+  for (const int ranks : {0, 2, 3}) {  // in front of the table of two ranks, which would never be found, or twice
+    ReduceTables tables = built_in_reduce_tables();
+    tables.insert(tables.begin(), tables.front());
+    tables.front().ranks = ranks;
+    EXPECT_THROW((void)reduce_tables_from_json(to_json(tables)), BadInput) << ranks;
+  }
   EXPECT_THROW((void)reduce_tables_from_json("[]"), BadInput);
   EXPECT_THROW((void)reduce_tables_from_json("{"), BadInput);
 }
