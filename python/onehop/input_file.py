@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from onehop.error import BadInput
 
@@ -21,7 +23,7 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
         if file == "-":
             data = sys.stdin.buffer.read(longest + 1)
         else:
-            with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
+            with open_input(file) as stream:  # a device or a pipe has no size and may have no end
                 length = os.fstat(stream.fileno()).st_size
                 if length <= longest:
                     require_memory(3 * length, f"the {what} {file}")  # the bytes, and their text
@@ -38,6 +40,21 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
         raise BadInput(
             f"{file}, line {line}: expected text in UTF-8, found {error.reason} at byte {error.start} of the file"
         ) from error
+
+
+def open_input(file: str | Path) -> BinaryIO:
+    """Open a file to read it. If nobody writes into a pipe for a second, a line on stderr says what is waited for."""
+    number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if stat.S_ISFIFO(os.fstat(number).st_mode):
+        waiting = select.poll()
+        waiting.register(number, select.POLLIN)
+        if not waiting.poll(1000):
+            print(
+                f"onehop: waiting for a program that writes into the pipe {file}", file=sys.stderr, flush=True
+            )
+            waiting.poll()
+    os.set_blocking(number, True)
+    return os.fdopen(number, "rb")
 
 
 def require_memory(count: int, what: str) -> None:

@@ -165,7 +165,18 @@ def _stream(place: Place) -> Iterator[BinaryIO]:
         found = os.fstat(opened)
         if stat.S_ISFIFO(found.st_mode):
             refuse_trap(place, found, "the pipe")
-        with os.fdopen(os.open(f"/proc/self/fd/{opened}", os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+        name, flags = f"/proc/self/fd/{opened}", os.O_WRONLY | os.O_CLOEXEC
+        try:
+            number = os.open(name, flags | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            print(
+                f"onehop: waiting for a program that reads the pipe {place.name}", file=sys.stderr, flush=True
+            )
+            number = os.open(name, flags)
+        os.set_blocking(number, True)
+        with os.fdopen(number, "wb") as file:
             yield file
     finally:
         os.close(opened)

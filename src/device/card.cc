@@ -1,7 +1,6 @@
 // Cards behind the driver interfaces of CUDA and HIP.
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -11,6 +10,7 @@
 
 #include "onehop/error.h"
 #include "src/base/env.h"
+#include "src/base/regular_file.h"
 #include "src/base/text.h"
 #include "src/device/driver.h"
 #include "src/device/images.h"
@@ -280,10 +280,11 @@ std::vector<Image> Card::images_to_try() const {
 void Card::load_image() {
   std::vector<Image> to_try;
   if (const auto path = env::text("ONEHOP_DEVICE_IMAGE")) {
-    std::ifstream file(*path, std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    if (bytes.empty()) throw BadInput("ONEHOP_DEVICE_IMAGE: expected a file with an image, found '" + *path + "'");
-    const auto all = std::as_bytes(std::span(bytes));
+    const detail::FileText file = detail::read_regular_file(*path, std::size_t{1} << 30U);
+    if (file.text.value_or("").empty()) {
+      throw BadInput("ONEHOP_DEVICE_IMAGE: expected a file with an image, found '" + *path + "' " + file.problem);
+    }
+    const auto all = std::as_bytes(std::span(*file.text));
     own_image_.assign(all.begin(), all.end());
     own_image_.push_back(std::byte{0});
     to_try.push_back({"the file of ONEHOP_DEVICE_IMAGE", "", own_image_});

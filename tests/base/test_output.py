@@ -92,16 +92,19 @@ def test_a_state_on_a_disk_that_gets_full(pages: int, small_disk: Path, ranks: R
     assert list(small_disk.iterdir()) == []
 
 
-def test_streams_are_written_as_they_are(ranks: Ranks, tmp_path: Path) -> None:
+def test_streams_are_written_as_they_are(
+    ranks: Ranks, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     done = ranks.onehop("lattice", "info", "--extent", "8x8", "--json", "/dev/full")
     assert done.returncode == 2
     assert "cannot write the result to /dev/full: No space left on device" in done.stderr
     assert Path("/dev/full").is_char_device()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    reader = subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE)
+    reader = subprocess.Popen(["sh", "-c", f"sleep 0.5; cat '{fifo}'"], stdout=subprocess.PIPE)
     write_file(fifo, "through a pipe", "the text")
     assert reader.communicate(timeout=PATIENCE)[0] == b"through a pipe"
+    assert f"waiting for a program that reads the pipe {fifo.name}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])

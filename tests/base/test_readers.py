@@ -1,6 +1,7 @@
 """Readers of untrusted files return a value or raise BadInput, and do so soon."""
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import onehop
 from commands import Command, refused
 from onehop import BadInput, Schedule, _core
 from onehop.cli import main
+from onehop.input_file import read_text
 from ranks import Ranks
 
 pytestmark = pytest.mark.timeout(100)
@@ -216,3 +218,20 @@ def test_a_sparse_text_takes_no_memory(
         for words in (["run", str(file)], ["schedule", "show", str(file)], ["trace", str(file)]):
             assert main(words) in (1, 2)
             assert told in capsys.readouterr().err, words
+
+
+def test_a_pipe_without_a_writer_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Timer(1.2, pipe.write_text, ("late",))
+    writer.start()
+    assert read_text(pipe, "circuit", 100) == "late"
+    writer.join()
+    assert f"waiting for a program that writes into the pipe {pipe}" in capsys.readouterr().err
+    for text in (b"", b"early"):  # as the shell's <(...) leaves them
+        reading, writing = os.pipe()
+        os.write(writing, text)
+        os.close(writing)
+        assert read_text(f"/dev/fd/{reading}", "circuit", 100) == text.decode()
+        os.close(reading)
+    assert capsys.readouterr().err == ""

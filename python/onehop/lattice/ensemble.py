@@ -132,7 +132,7 @@ def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[st
     """
     lines: dict[int, dict[str, Any]] = {}
     path = Path(ensemble.folder) / LINES
-    if group.rank == 0 and path.exists():
+    if group.rank == 0 and path.is_file():
         for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
                 line = json.loads(text)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from onehop.error import BadInput
+from onehop.input_file import open_input
 
 _LONGEST = 1 << 30  # bytes of a file
 _MOST_RANKS = 1 << 20
@@ -80,7 +81,7 @@ def read_trace(file: str | Path, ranks: int | None = None) -> Program:
 
 def _bytes_of(file: Path) -> bytes:
     try:
-        with file.open("rb") as stream:
+        with open_input(file) as stream:
             data = stream.read(_LONGEST + 1)
     except (OSError, ValueError, MemoryError) as error:
         raise BadInput(
