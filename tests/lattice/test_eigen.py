@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from onehop.lattice import (
     Gauge,
     Staggered,
     deflated_solve,
+    eigen,
     lowest_eigenvectors,
     read_eigenvectors,
     thermalize,
@@ -211,3 +213,17 @@ def test_altered_arrays_are_refused(name: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "low.npz", **arrays)
     with pytest.raises(BadInput, match=r"low\.npz: expected a file of eigenvectors"):
         read_eigenvectors(str(tmp_path / "low.npz"), Staggered(Gauge(Group.alone(), EXTENTS)))
+
+
+@pytest.mark.parametrize("count", [8, 60])
+def test_no_more_memory_is_taken_than_was_compared(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(eigen, "require_memory", lambda group, extents, needed, what: asked.append(needed))
+    operator = Staggered(Gauge(Group.alone(), (8, 8, 8, 8)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Error, match="reached"):
+            lowest_eigenvectors(operator, count=count, degree=1, applications=250, residual=1e-3)
+        assert tracemalloc.get_traced_memory()[1] < asked[0] - eigen._OF_NUMPY
+    finally:
+        tracemalloc.stop()

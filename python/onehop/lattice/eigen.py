@@ -110,7 +110,8 @@ class EvenSites:
 
     def products(self, rows: Vectors, vectors: Vectors) -> Vectors:
         """Return `<row, vector>` for each of the rows and of the vectors."""
-        return self.total(rows.conj() @ vectors.T)
+        parts = [rows[i : i + _SPARE].conj() @ vectors.T for i in range(0, len(rows), _SPARE)]
+        return self.total(np.concatenate([np.zeros((0, len(vectors)), np.complex128), *parts]))
 
     def random(self, count: int, seed: int) -> Vectors:
         """Return random vectors."""
@@ -210,7 +211,9 @@ def lowest_eigenvectors(
     whole_number(options.applications, "applications", 1)
     asked = whole_number(options.degree, "degree", 0, LARGEST_INT)
     most = min(size, max(2 * count, count + 5 * _SPARE))
-    needed = (4 * most + 4 * _SPARE) * 24.0 * sites_on_a_rank(extents, operator.group.size) + _OF_NUMPY
+    needed = (2 * most + 5 * count + 10 * _SPARE) * 24.0 * sites_on_a_rank(
+        extents, operator.group.size
+    ) + _OF_NUMPY
     require_memory(operator.group, extents, needed, "eigenvectors")
     low, high = _interval(sites, count, size)
     block = sites.random(_BLOCK, 2)
@@ -235,33 +238,42 @@ def _iterate(
     count = options.count
     # Residual of the polynomial relative to its eigenvalue or 1, at which those of A are computed.
     limit = max(1e-8, 0.01 * options.residual)
-    basis = images = sites.random(0, 2)
+    rows = np.empty((2, most + 2 * _SPARE, block.shape[1]), np.complex128)  # of the basis, and of its images
+    basis = images = rows[0, :0]
     checks, width = 0, _BLOCK
     while True:
         block = sites.orthonormal(block, basis)
         if not len(block):
             block = sites.orthonormal(sites.random(width, sites.applications + len(basis)), basis)
         new = np.array([sites.filtered(one, *polynomial) for one in block]).reshape(block.shape)
-        basis, images = np.concatenate([basis, block]), np.concatenate([images, new])
+        old, size = len(basis), len(basis) + len(block)
+        basis, images = rows[:, :size]
+        basis[old:], images[old:] = block, new
         matrix = sites.products(basis, images)
         values, turn = np.linalg.eigh((matrix + matrix.conj().T) / 2)
         values, turn = values[::-1], turn[:, ::-1].T
         if len(basis) + width > most:
             keep = min(count + _SPARE, len(basis) - width)
-            basis, images = turn[:keep] @ basis, turn[:keep] @ images
+            for whole in (basis, images):
+                whole[:keep] = turn[:keep] @ whole
+            basis, images = rows[:, :keep]
             values, turn = values[:keep], np.eye(keep)
         wanted = min(count, len(values))
-        rest = turn[:wanted] @ images - values[:wanted, None] * (turn[:wanted] @ basis)
+        rest = turn[:wanted] @ basis
+        rest *= -values[:wanted, None]
+        rest += turn[:wanted] @ images
         errors = np.sqrt(sites.total((np.abs(rest) ** 2).sum(axis=1))) / np.maximum(
             np.abs(values[:wanted]), 1
         )
         open_ones = np.flatnonzero(errors > limit)
+        next_ones = rest[open_ones[:_SPARE]]
+        del rest
         if progress is not None:
             progress(sites.applications, wanted - len(open_ones))
         if len(open_ones) or wanted < count:
             if checks:  # eigenvalues of the operator are multiple: blocks find as many of them at once
                 checks, width = 0, min(2 * width, _SPARE)
-            block = rest[open_ones[:width]] if len(open_ones) else sites.random(width, len(basis))
+            block = next_ones[:width] if len(open_ones) else sites.random(width, len(basis))
         elif (
             checks < _CHECKS
         ):  # a sequence from random vectors shows an eigenvector that the basis has missed
@@ -282,11 +294,15 @@ def _iterate(
 
 def _of_operator(sites: EvenSites, vectors: Vectors) -> Eigenvectors:
     """Return the eigenvectors of A in a space, with their eigenvalues and residuals."""
-    images = np.array([sites.apply(one) for one in vectors])
+    images = np.empty_like(vectors)
+    for image, one in zip(images, vectors, strict=True):
+        image[:] = sites.apply(one)
     matrix = sites.products(vectors, images)
     values, turn = np.linalg.eigh((matrix + matrix.conj().T) / 2)
-    vectors, images = turn.T @ vectors, turn.T @ images
-    rest = np.sqrt(sites.total((np.abs(images - values[:, None] * vectors) ** 2).sum(axis=1)))
+    vectors = turn.T @ vectors
+    images = turn.T @ images
+    images -= values[:, None] * vectors
+    rest = np.sqrt(sites.total((np.abs(images) ** 2).sum(axis=1)))
     shaped = vectors.reshape(len(values), -1, 3)
     return Eigenvectors(values, rest, shaped, sites.applications, link_digest(sites.operator))
 
