@@ -129,7 +129,6 @@ def staggered_mesons(
     iterations: int = 10000,
     one_link: bool = False,
     phases: str = "standard",
-    antiperiodic: bool = True,
     progress: Progress | None = None,
     **keywords: Unpack[SourceKeywords],
 ) -> Mesons:
@@ -149,8 +148,6 @@ def staggered_mesons(
         Whether to measure point-split mesons, which take nine more solves.
     phases : {"standard", "milc"}
         The phases of the operator, which point-split operators have, too.
-    antiperiodic : bool
-        The boundary of the operator.
     progress : callable, optional
         Called with the number of each finished solve.
 
@@ -199,7 +196,7 @@ def staggered_mesons(
                 means[name] = np.mean(parts, axis=0)
         if not options.has_noise:
             sites = corner_nucleon(gauge, quark, origin)
-            means["nucleon_corner"] = project.of_sites(sites, antiperiodic=antiperiodic)
+            means["nucleon_corner"] = project.of_sites(sites, antiperiodic=operator.antiperiodic)
         found.append(means)
     return solves.mesons(found, momenta)
 

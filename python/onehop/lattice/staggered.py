@@ -83,6 +83,8 @@ class Staggered:
         three sites in a direction that is cut.
     """
 
+    antiperiodic = True  # what links contain is not known
+
     def __init__(
         self,
         gauge: Gauge,
@@ -96,6 +98,7 @@ class Staggered:
         naik_epsilon: float = 0.0,
     ) -> None:
         check_phases(phases)
+        self.antiperiodic = antiperiodic
         if action not in STAGGERED_ACTIONS:
             raise BadInput(f"expected the action {alternatives(STAGGERED_ACTIONS)}, found {action!r}")
         if naik_epsilon == 0:
@@ -138,7 +141,9 @@ class Staggered:
         )
         keywords: dict[str, Any] = {"lanes": lanes, "threads": threads, "map": geometry.rank_at or None}
         found = cls.of_links(gauge.group, geometry.extents, fat, long, geometry.grid, **keywords)
-        return cls.of_core(found.core, gauge.group, geometry)
+        operator = cls.of_core(found.core, gauge.group, geometry)
+        operator.antiperiodic = antiperiodic
+        return operator
 
     def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
         self._core = core

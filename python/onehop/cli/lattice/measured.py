@@ -174,7 +174,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
             operator = staggered_operator(gauge, action, options, **signs)
             how["phases"] = options.phases
             found = mesons.staggered_mesons(
-                gauge, operator, mass, one_link=options.one_link, antiperiodic=antiperiodic, **how, **sources
+                gauge, operator, mass, one_link=options.one_link, **how, **sources
             )
             del how["phases"]
         else:
