@@ -7,6 +7,7 @@ import pytest
 
 from commands import Command
 from onehop import BadInput
+from onehop.cli.lattice.campaign_progress import CampaignProgress
 from onehop.lattice.measurements import read_measurements
 from onehop.predict import Campaign, CampaignSeconds, predict_campaign, predict_solver
 
@@ -61,13 +62,35 @@ def test_a_campaign_is_planned_and_run(
     planned = json.loads(command("lattice", "plan", "c.toml", "-n", 2, "--json", "-").stdout)
     assert (planned["configurations"], planned["made"], planned["ranks"]) == (2, 0, 2)
     assert planned["hours"].keys() == {"generation", "flow", "solves"}
-    done = command("lattice", "campaign", "c.toml")
+    done = command("lattice", "campaign", "c.toml", "--status", "now.json")
     assert done.returncode == 0, done.stderr
+    assert "thermalize: 2 of 2 configurations made, 0 measured, in" in done.stderr
+    now = json.loads(Path("now.json").read_text())
+    assert (now["step"], now["made"], now["measured"], now["left_seconds"]) == ("measure", 2, 2, 0)
+    assert now["planned_seconds"] > 0 < now["elapsed_seconds"]
     assert sorted(one.name for one in Path("run").glob("*.lime")) == ["000003.lime", "000005.lime"]
     measured = read_measurements("run.h5")
     assert [one["number"] for one in measured.configurations] == [3, 5]
     assert (measured.options["kappa"], measured.options["momenta"]) == (0.1, 1)
     assert json.loads(command("lattice", "plan", "c.toml", "--json", "-").stdout)["made"] == 2
+
+
+def test_the_time_left_is_that_of_the_plan_at_the_pace_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [str(tmp_path / f"{number}.lime") for number in range(5)]
+    clock = [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    unplanned = CampaignProgress(None, 0.5, files, None, None).tell("thermalize")
+    assert (unplanned["planned_seconds"], unplanned["left_seconds"]) == (None, None)
+    progress = CampaignProgress({"generation": 0.1, "solves": 0.2}, 0.5, files, None, None)
+    assert progress.tell("thermalize")["left_seconds"] == pytest.approx(0.3 * 3600)
+    for file in files[:3]:
+        Path(file).touch()
+    clock[0] += 540  # twice as long as three quarters of the generation are planned to take
+    found = progress.tell("thermalize")
+    assert (found["made"], found["elapsed_seconds"]) == (3, 540)
+    assert found["left_seconds"] == pytest.approx(2 * (0.025 + 0.2) * 3600)
 
 
 @pytest.mark.parametrize(

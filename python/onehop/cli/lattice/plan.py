@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy as np
 
 from onehop.cli.common import GridOptions, JsonOptions, console, write_json
 from onehop.cli.lattice.analyse import Analyse
+from onehop.cli.lattice.campaign_progress import CampaignProgress
 from onehop.cli.lattice.measured import ACTIONS, Measure
 from onehop.cli.lattice.thermalize import Thermalize
 from onehop.cli.parser import parse
@@ -29,7 +29,7 @@ from onehop.lattice.flow import flow_steps, gradient_flow
 from onehop.lattice.staggered import STAGGERED_ACTIONS
 from onehop.launch.interpreter import python_module
 from onehop.machine.reader import tomllib
-from onehop.options import LARGEST_INT, Options, argument, fields_of, option
+from onehop.options import LARGEST_INT, Options, argument, fields_of, file_option, option
 from onehop.predict.campaign import Campaign as Work
 from onehop.predict.campaign import CampaignSeconds, predict_campaign
 from onehop.text import bytes_text, counted, seconds_text
@@ -64,6 +64,9 @@ class Plan(GridOptions, JsonOptions):
 class Campaign(JsonOptions):
     file: str = argument("FILE", FILE)
     ranks: int = option(1, "Number of ranks.", *("-n", "--ranks"), metavar="RANKS", low=1, high=LARGEST_INT)
+    status: str | None = file_option(
+        "Write the progress as JSON to FILE, anew from time to time.", "the progress", "--status"
+    )
 
 
 class _Steps:
@@ -200,17 +203,28 @@ def plan(options: Plan) -> None:
 def campaign(options: Campaign) -> None:
     """Run the commands of a campaign: thermalize, measure and analyse.
 
-    The same command continues after an interrupt. The JSON report is that of the last command.
+    The same command continues after an interrupt. The JSON report is that of the last command. After each command and
+    every half minute a line on stderr tells what is done, and the time left by the plan of `lattice plan`.
     """
     steps = _Steps(options.file)
     *_, last = steps.words
+    try:
+        work = steps.work(Plan.iterations)
+        planned = predict_campaign(work, _measured(work, options.ranks), options.ranks).hours
+    except BadInput:  # such as hybrid Monte Carlo
+        planned = None
+    made = steps.thermalize
+    first = made.last - made.first
+    warm_up = first / max(first + (made.keep - 1) * made.every, 1)
+    measured = None if steps.measure is None else steps.measure.output
+    progress = CampaignProgress(planned, warm_up, steps.files, measured, options.status)
     for name, words in steps.words.items():
         more = [] if name == "analyse" or options.ranks == 1 else ["-n", str(options.ranks)]
         if name == last and options.json is not None:
             more += ["--json", options.json]
         shown = sys.stderr if options.json == "-" and name != last else None
         line = python_module("onehop", "lattice", name, *more, *words)
-        code = subprocess.run(line, stdout=shown, check=False).returncode
+        code = progress.follow(name, line, stdout=shown)
         if code:
             kind = BadInput if code == BAD_INPUT else Error
             raise kind(f"{options.file}: lattice {name} ended with exit status {code}")
