@@ -1,6 +1,7 @@
 """Propagators in files: the layouts of Chroma and MILC byte by byte, conventions, and files that contradict them."""
 
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from onehop.lattice import (
 )
 from onehop.lattice.conventions import CONVENTIONS, convention
 from onehop.lattice.files.layout import scidac_checksums
-from onehop.lattice.files.propagators import Quark, read_columns
+from onehop.lattice.files.propagators import Quark, read_columns, write_columns
 from threads import run_threads
 from wilson_reference import random_gauge
 
@@ -356,3 +357,54 @@ def test_altered_headers_give_an_error_or_the_same_numbers(
                 else:
                     np.testing.assert_allclose(found, columns, atol=1e-13)
     assert refused > 50
+
+
+def sfld(field: np.ndarray, extents: tuple[int, ...] = EXTENTS, norm: float | None = None) -> bytes:
+    """A file of export_sfld, number by number: t slowest, then x, y, and z fastest."""
+    x, y, z, t = extents
+    total = sum(abs(one) ** 2 for one in field.ravel()) if norm is None else norm
+    parts = [struct.pack("<iiiid", t, x, y, z, total)]
+    for ix in range(x * y * z * t):
+        site = field[ix // (x * y * z), ix % z, ix // z % y, ix // (y * z) % x]
+        parts += [struct.pack("<dd", one.real, one.imag) for one in site.ravel()]
+    return b"".join(parts)
+
+
+def test_spinor_fields_of_openqcd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    random = np.random.default_rng(8)
+    field = random.normal(size=(*EXTENTS[::-1], 4, 6)).view(complex)
+    source, quark = tmp_path / "b.sfld", Quark(convention("openqcd"), wilson=True)
+    source.write_bytes(sfld(field))
+
+    def block(group: Group) -> np.ndarray:
+        geometry = Geometry(EXTENTS, (2, 1, 1, group.size // 2))
+        found = read_columns(str(source), geometry, group, quark)
+        write_columns(str(tmp_path / "again.sfld"), found, geometry, group, quark)
+        np.testing.assert_array_equal(found[0], field[geometry.block_slices(group.rank)])
+
+    run_threads(4, block)
+    again, first = ((tmp_path / name).read_bytes() for name in ("again.sfld", "b.sfld"))
+    assert (again[:16], again[24:]) == (first[:16], first[24:])  # the norm between them is a sum in any order
+    gauge = random_gauge(ALONE, EXTENTS)
+    write_gauge(str(tmp_path / "cfg.lime"), gauge)
+    words = ["lattice", "solve", str(tmp_path / "cfg.lime"), "--action", "wilson", "--kappa", str(KAPPA)]
+    words += ["--convention", "openqcd", "--source-file", str(source), "-o"]
+    assert main([*words, str(tmp_path / "x.sfld")]) == 0
+    solution = read_columns(str(tmp_path / "x.sfld"), GEOMETRY, ALONE, quark)[0]
+    theirs = convention("openqcd")
+    applied = Wilson(gauge, KAPPA).apply(theirs.spinors_of_onehop(solution)) / (2 * KAPPA)
+    np.testing.assert_allclose(theirs.spinors(applied), field, atol=1e-8)
+    for wrong, says in (
+        (sfld(field, norm=3.0), "expected spinors with the squared norm 3 of its header"),
+        (sfld(field, norm=np.inf), "expected spinors with the squared norm inf"),
+        (sfld(field * np.nan), "expected spinors with the squared norm nan"),
+        (sfld(field)[:-1], "bytes, found the extents 4x2x2x4"),
+        (sfld(field.swapaxes(0, 1), (4, 2, 4, 2)), "found the extents 4x2x4x2"),
+        (b"", "found the extents 0x0x0x0 and 0 bytes"),
+    ):
+        source.write_bytes(wrong)
+        with pytest.raises(BadInput, match=says):
+            read_columns(str(source), GEOMETRY, ALONE, quark)
+    words[words.index("openqcd")] = "chroma"
+    assert main([*words, str(tmp_path / "y.sfld")]) == 2
+    assert "with --convention openqcd, which openQCD's spinor fields have" in capsys.readouterr().err

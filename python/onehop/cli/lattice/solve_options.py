@@ -86,13 +86,16 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
     )
     source_file: str | None = option(
         None,
-        "Read the right-hand sides from a SciDAC file of colour vectors (Wilson: spinors or a propagator), and "
-        "solve for all at once.",
+        "Read the right-hand sides from a SciDAC file of colour vectors (Wilson: spinors or a propagator; with "
+        "--convention openqcd also a file of export_sfld), and solve for all at once.",
         metavar="FILE",
     )
     colour: int = option(0, "Colour of the point source.", low=0, high=2)
     output: str | None = file_option(
-        "Write the solutions to FILE in SciDAC format.", "the solutions", "-o", "--output"
+        "Write the solutions to FILE in SciDAC format, or as openQCD (.sfld).",
+        "the solutions",
+        "-o",
+        "--output",
     )
     output_precision: str = option("single", "Precision of the output file.", choices=("double", "single"))
     overwrite: bool = option(False, "Overwrite an existing file.")
@@ -131,6 +134,12 @@ class Solve(WilsonOptions, ReadOptions, GridOptions, RanksOptions, JsonOptions):
             self.refuse(("output_precision", "overwrite"), "is for --output")
         else:
             check_target(self.output, self.overwrite)
+            plain = self.action in WILSON_ACTIONS and self.convention == "openqcd" and self.source == "point"
+            if self.output.endswith(".sfld") and not plain:
+                raise BadInput(
+                    f"{self.output}: expected one column of Wilson or clover quarks with --convention openqcd, which "
+                    "openQCD's spinor fields have; take another name, such as x.lime"
+                )
         if self.action in WILSON_ACTIONS:
             self._check_wilson()
         else:

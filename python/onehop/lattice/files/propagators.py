@@ -16,8 +16,10 @@ from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.lattice.conventions import Convention, convention
 from onehop.lattice.files import lime
+from onehop.lattice.files.blocks import first_bytes
 from onehop.lattice.files.layout import VectorLayout
 from onehop.lattice.files.lime_headers import tag, text_of
+from onehop.lattice.files.openqcd_spinors import read_spinor, write_spinor
 from onehop.lattice.files.scidac import SITES, field_layout, field_record, messages, read_fields, write_fields
 from onehop.lattice.geometry import Geometry
 from onehop.options import Options
@@ -57,6 +59,11 @@ class Quark:
     def columns(self) -> int:
         """The number of columns of a propagator."""
         return math.prod(self.inner)
+
+    @property
+    def is_openqcd(self) -> bool:
+        """Whether openQCD's own files have such spinors."""
+        return self.wilson and self.convention.name == "openqcd"
 
     @property
     def kinds(self) -> tuple[str, str]:
@@ -199,6 +206,8 @@ def read_columns(path: str, geometry: Geometry, group: Group, quark: Quark) -> C
     Returns an array of shape (columns, t, z, y, x, spin, colour), for staggered quarks without spin. Raises BadInput if
     the file contradicts `quark`, and for damage as `read_vectors`.
     """
+    if quark.is_openqcd and not lime.is_lime(first_bytes(str(path))):
+        return read_spinor(str(path), geometry, group)
     with together(group, f"cannot read {path}"):
         layouts, places = _headers(str(path), geometry, quark)
     parts = read_fields(layouts, geometry, group)
@@ -224,7 +233,8 @@ def write_columns(
     """Write columns, of shape (columns, t, z, y, x, *quark.inner), as they are. Collective; rank 0 writes.
 
     All columns of a propagator become one record in Chroma's convention; those of a point source at the origin
-    (`of_point`) become a USQCD propagator in MILC's. Else each column is a record.
+    (`of_point`) become a USQCD propagator in MILC's. Else each column is a record. A name that ends in .sfld makes the
+    only column of Wilson quarks in openQCD's convention a file of openQCD.
     """
     options = ColumnsOptions.of("write_columns", keywords)
     precision = options.precision
@@ -234,6 +244,14 @@ def write_columns(
             f"expected columns of shape (columns, {', '.join(map(str, (*geometry.block_shape, *quark.inner)))}), found "
             f"{mine.shape}"
         )
+    if str(path).endswith(".sfld"):
+        if not quark.is_openqcd or len(mine) != 1:
+            raise BadInput(
+                f"{path}: expected one field of Wilson quarks in the convention openqcd for .sfld, found {len(mine)} "
+                f"in the convention {quark.convention.name}; take .lime"
+            )
+        write_spinor(path, mine, geometry, group, options.overwrite)
+        return
     column, whole = quark.kinds
     is_complete, name = len(mine) == quark.columns, quark.convention.name
     note, tags = f"<note>{escape(options.note, quote=False)}</note>", quark.tags()

@@ -164,7 +164,7 @@ def links_have_checksum(path: str) -> bool:
 
 def vectors_have_checksum(path: str) -> bool:
     """Whether all records of a SciDAC file of vectors have a checksum, which `read_vectors` verifies."""
-    return all("scidac-checksum" in one for one in messages(path))
+    return lime.is_lime(first_bytes(path)) and all("scidac-checksum" in one for one in messages(path))
 
 
 def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
@@ -292,6 +292,23 @@ def write_fields(
     """
     if precision not in (32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+
+    def packed(whole: NDArray[np.complex128]) -> list[bytes]:
+        head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}", about)
+        return [lime.pack([head, *make(whole)])]
+
+    write_gathered(path, fields, geometry, group, packed, overwrite)
+
+
+def write_gathered(
+    path: str,
+    fields: NDArray[np.complex128],
+    geometry: Geometry,
+    group: Group,
+    make: Callable[[NDArray[np.complex128]], list[bytes]],
+    overwrite: bool,
+) -> None:
+    """Write the bytes that `make` returns for the fields of the whole lattice. Collective; rank 0 writes."""
     # The bytes of all ranks on each of them; on rank 0 also the whole fields, their records, and the file.
     of_site = 16 * len(fields) * math.prod(fields.shape[5:])
     whole = sites_on_a_rank(geometry.extents, 1) * of_site
@@ -303,7 +320,6 @@ def write_fields(
         for rank, part in enumerate(parts):
             block = np.frombuffer(part, np.complex128).reshape(fields.shape)
             whole[(slice(None), *geometry.block_slices(rank))] = block
-        head = lime.scidac_file(geometry.extents, f"written by onehop {__version__}", about)
-        return [lime.pack([head, *make(whole)])]
+        return make(whole)
 
     write_from_one(str(file_path(path, "path")), group, joined, overwrite)
