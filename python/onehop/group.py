@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
+import json
 import math
 import operator
 import os
@@ -16,7 +18,7 @@ import numpy as np
 from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.channel import Channels, End, Message, open_channels
-from onehop.error import BadInput, PeerLost, Timeout
+from onehop.error import BadInput, Mismatch, PeerLost, Timeout
 from onehop.store import Store, agree_on_survivors, allgathers_through, refuse_used, store_of_torchrun
 from onehop.text import counted, message_bytes
 from onehop.time_limit import call_within
@@ -378,6 +380,27 @@ class Group(_core.Group):
 def group_or_alone(group: Any) -> Group:
     """Return the group that a function was given; if it was given none, the group of this process alone."""
     return Group.alone() if group is None else instance(group, Group, "group")
+
+
+def require_same(group: Group, function: str, **values: Any) -> None:
+    """Raise Mismatch on every rank unless all call a function with the same numbers and texts. Collective.
+
+    The number of threads, and values of other types, may differ.
+    """
+    if group.size == 1:
+        return
+    texts = {"function": function}
+    for name, value in values.items():
+        array = np.asarray(value)
+        if name != "threads" and (value is None or array.dtype != object):
+            texts[name] = str(array.tolist())
+    mine = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    first, *others = map(json.loads, group.allgather(json.dumps(mine).encode()))
+    for rank, theirs in enumerate(others, 1):
+        for name in first | theirs:
+            if theirs.get(name) != first.get(name):
+                found = f"found another one on rank {rank} than on rank 0"
+                raise Mismatch(f"{function}: expected the same {name} on every rank, {found}")
 
 
 @contextlib.contextmanager

@@ -241,7 +241,15 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   return result;
 }
 
+static void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels,
+                       std::uint64_t seed) {
+  if (group.size() == 1) return;
+  const std::array contents{Shared{"circuit", hash_of(std::span(&circuit, 1), channels)}, Shared{"seed", {seed}}};
+  require_same(group, contents);
+}
+
 std::vector<bool> run_program(State& state, const Program& program, bool mixed, std::uint64_t seed) {
+  check_same(state.group(), program.circuit, program.channels, seed);
   program.validate(mixed);
   std::uint64_t event = 0;
   Machine::Calls calls;
@@ -256,12 +264,14 @@ std::vector<bool> run_program(State& state, const Program& program, bool mixed, 
 }
 
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) {
+  const bool jumps = circuit.has_jumps();  // run_program compares
+  if (!jumps) check_same(state.group(), circuit, {}, seed);
   circuit.require_bound();
   if (circuit.qubits != state.qubits()) {
     throw BadInput("the circuit has " + base::counted(circuit.qubits, "qubit") + ", the state " +
                    std::to_string(state.qubits()));
   }
-  if (circuit.has_jumps()) return run_program(state, {circuit, {}, {}, {}}, false, seed);
+  if (jumps) return run_program(state, {circuit, {}, {}, {}}, false, seed);
   const auto plan = compile_cached(circuit, state.group().size(), placement_options(state), true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,

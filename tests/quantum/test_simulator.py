@@ -438,6 +438,15 @@ def _compiled(group: Group) -> quantum.CompiledCircuit:
         ("values of the parameters", lambda g: _compiled(g).simulate([g.rank], seed=1)),
         ("shots", lambda g: _compiled(g).simulate([1], seed=1, shots=g.rank)),
         ("seed", lambda g: _compiled(g).run([1]).sample(3, [0], seed=g.rank)),
+        ("circuit", lambda g: quantum.State(3, g).run(quantum.Circuit(3).h(g.rank))),
+        ("seed", lambda g: quantum.State(3, g).run(_rotated(), seed=g.rank)),
+        ("circuit", lambda g: quantum.DensityMatrix(3, g).run(quantum.Circuit(3).h(g.rank))),
+        ("index", lambda g: quantum.State(3, g).set_basis_state(g.rank)),
+        ("indices", lambda g: quantum.State(3, g).amplitudes([g.rank])),
+        ("observables", lambda g: quantum.State(3, g).expectations([f"Z{g.rank}"])),
+        ("observables", lambda g: quantum.State(3, g).variances([f"Z{g.rank}"])),
+        ("qubits", lambda g: quantum.State(3, g).probabilities([g.rank])),
+        ("qubits", lambda g: quantum.State(3, g).density_matrix([g.rank])),
     ],
 )
 def test_programs_that_differ_between_ranks_are_refused_on_all(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import whole_number
 from onehop.error import BadInput, Error
+from onehop.group import require_same
 from onehop.lattice.geometry import Geometry, require_memory, sites_on_a_rank
 from onehop.lattice.staggered import Staggered
 from onehop.options import LARGEST_INT, Options, option
@@ -201,6 +202,7 @@ def lowest_eigenvectors(
     """
     options = EigenOptions.of("lowest_eigenvectors", keywords)
     sites, count = EvenSites(operator), whole_number(options.count, "count")
+    require_same(operator.group, "lowest_eigenvectors", **vars(options))
     extents = operator.geometry.extents
     size = int(np.prod(extents)) // 2 * 3
     if not 0 < count <= size // 4:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import real_number, whole_number
 from onehop.error import BadInput, Error
+from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.options import LARGEST_INT
 from onehop.text import alternatives
@@ -343,6 +344,8 @@ def gradient_flow(
     Error
         No step has a small enough error, for example because links are not in SU(3).
     """
+    how = {"time": time, "step": step, "tolerance": tolerance, "every": every, "action": action}
+    require_same(gauge.group, "gradient_flow", **how, charge=charge)
     dims = len(gauge.geometry.block)
     flow_steps(time, step)
     if every < 1:

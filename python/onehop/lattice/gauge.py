@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import finite_array, instance, whole_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.lattice.geometry import LARGEST_LATTICE, LINK_BYTES, Geometry, require_memory, sites_on_a_rank
 
 __all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
@@ -196,6 +196,8 @@ def thermalize(
     first, sweeps = whole_number(first, "first", 0), whole_number(sweeps, "sweeps", 0)
     over_relaxations = whole_number(over_relaxations, "over_relaxations", 0)
     instance(gauge, Gauge, "gauge")
+    how = {"beta": beta, "sweeps": sweeps, "seed": seed, "first": first}
+    require_same(gauge.group, "thermalize", **how, over_relaxations=over_relaxations)
     history = []
     for sweep in range(first, first + sweeps):
         gauge.heat_bath(beta, seed, sweep)

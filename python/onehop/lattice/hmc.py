@@ -11,6 +11,7 @@ import numpy as np
 from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.error import BadInput, Error
+from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.options import LARGEST_INT, Options, option
 from onehop.text import alternatives
@@ -140,6 +141,7 @@ def hybrid_monte_carlo(
     first = whole_number(options.first, "first", 0)
     trajectories = whole_number(trajectories, "trajectories", 0)
     instance(gauge, Gauge, "gauge")
+    require_same(gauge.group, "hybrid_monte_carlo", beta=beta, trajectories=trajectories, **vars(options))
     moving = Hmc(gauge, beta, **options.part(HmcOptions), seed=options.seed)
     # Momenta contribute about 16 per site to H. A far larger change means that the integration diverged. The sign of
     # the change is then meaningless.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import real_numbers, require_seed
 from onehop.error import BadInput, Error, explain_public
+from onehop.group import require_same
 from onehop.lattice.contractions import (
     STAGGERED_MESONS,
     Projection,
@@ -162,6 +163,7 @@ def staggered_mesons(
         A solve did not converge.
     """
     options = SourceOptions.of("staggered_mesons", keywords)
+    require_same(gauge.group, "staggered_mesons", one_link=one_link, **vars(options))
     options.check_sources(gauge.geometry.extents)
     if options.source == "gaussian" or options.sink != "point" or (one_link and options.source != "point"):
         raise BadInput(
@@ -245,6 +247,7 @@ def wilson_mesons(
         A solve did not converge.
     """
     options = SourceOptions.of("wilson_mesons", keywords)
+    require_same(gauge.group, "wilson_mesons", **vars(options))
     geometry = gauge.geometry
     options.check_sources(geometry.extents)
     # All columns, twice while a sink is smeared, and about eight copies of a time slice in the contraction.
@@ -365,6 +368,7 @@ def chiral_condensate(
     Error
         A solve did not converge.
     """
+    require_same(gauge.group, "chiral_condensate", noise_vectors=noise_vectors, seed=seed)
     seed = require_seed(seed)
     if noise_vectors < 1:
         raise BadInput(f"expected 1 noise vector or more, found {noise_vectors}")

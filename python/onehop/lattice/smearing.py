@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput, explain_public
+from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.text import alternatives
 
@@ -167,6 +168,7 @@ def ape(gauge: Gauge, alpha: float, steps: int = 1, *, space_only: bool = False)
     BadInput
         Steps are below 0, or a sum of links is singular.
     """
+    require_same(gauge.group, "ape", alpha=alpha, steps=steps, space_only=space_only)
     _core.lattice_smear_ape(gauge, alpha, steps, space_only)
 
 
@@ -181,6 +183,7 @@ def stout(gauge: Gauge, rho: float, steps: int = 1, *, space_only: bool = False)
     BadInput
         Steps are below 0.
     """
+    require_same(gauge.group, "stout", rho=rho, steps=steps, space_only=space_only)
     _core.lattice_smear_stout(gauge, rho, steps, space_only)
 
 
@@ -207,6 +210,7 @@ def hyp(
     BadInput
         There are not three weights, steps are below 0, or a sum of links is singular.
     """
+    require_same(gauge.group, "hyp", alpha=alpha, steps=steps, space_only=space_only)
     if len(alpha) != 3:
         raise BadInput(f"expected three weights alpha of HYP smearing, found {len(alpha)}")
     _core.lattice_smear_hyp(gauge, [float(one) for one in alpha], steps, space_only)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import finite_array, instance
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.operators import (
@@ -97,6 +97,13 @@ class Staggered:
         phases: str = "standard",
         naik_epsilon: float = 0.0,
     ) -> None:
+        how: dict[str, Any] = {
+            "antiperiodic": antiperiodic,
+            "phases": phases,
+            "lanes": lanes,
+            "threads": threads,
+        }
+        require_same(gauge.group, "Staggered", action=action, u0=u0, naik_epsilon=naik_epsilon, **how)
         check_phases(phases)
         self.antiperiodic = antiperiodic
         if action not in STAGGERED_ACTIONS:
@@ -110,12 +117,6 @@ class Staggered:
         if action != "hisq":
             raise BadInput(f"expected the action hisq with naik_epsilon {naik_epsilon:g}, found {action!r}")
         made = hisq_links(gauge, naik_epsilon=naik_epsilon)
-        how: dict[str, Any] = {
-            "antiperiodic": antiperiodic,
-            "phases": phases,
-            "lanes": lanes,
-            "threads": threads,
-        }
         self._begin(Staggered.of_fat_links(gauge, made, **how).core, gauge.group, gauge.geometry)
 
     @classmethod
@@ -308,6 +309,7 @@ class Staggered:
             finite.
         """
         options = SolverOptions.of("solve", keywords)
+        require_same(self.group, "solve", mass=mass, **vars(options))
         memory, several = fields_memory(source, self._shape)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
@@ -330,6 +332,7 @@ class Staggered:
             There is no shift, or `4 m^2 + shift` is not above 0; and as `solve`.
         """
         options = SolverOptions.of("solve_shifts", keywords)
+        require_same(self.group, "solve_shifts", mass=mass, shifts=shifts, **vars(options))
         memory, several = fields_memory(source, self._shape)
         if several or len(shifts) == 0:
             raise BadInput(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, quoted, require_seed
 from onehop.error import BadInput
-from onehop.group import Group, group_or_alone, together
+from onehop.group import Group, group_or_alone, require_same, together
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.io.state_file import read_state_together, save_state
 from onehop.quantum.observables import core_sum, sums_of
@@ -117,6 +117,7 @@ class State(SplitState):
 
     def set_basis_state(self, index: int) -> State:
         """Set the state to the basis state with this index; return the state."""
+        require_same(self._core.group, "set_basis_state", index=index)
         self._core.set_basis_state(index)
         return self
 
@@ -201,6 +202,7 @@ class State(SplitState):
             raise BadInput(
                 f"amplitudes: expected whole numbers of 0 or more as indices, found {quoted(indices)}"
             )
+        require_same(self._core.group, "amplitudes", indices=found)
         return self._core.amplitudes(found.astype(np.uint64))
 
     def vector(self) -> NDArray[np.complex128]:
@@ -261,9 +263,9 @@ class State(SplitState):
 
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`. Needs a second state."""
-        return self._core.variances(
-            [core_sum(one) for one in sums_of(observables, self.qubits, hermitian=True)]
-        )
+        sums = sums_of(observables, self.qubits, hermitian=True)
+        require_same(self._core.group, "variances", observables=[str(one) for one in sums])
+        return self._core.variances([core_sum(one) for one in sums])
 
     def inner_product(self, other: State) -> complex:
         """Return <self|other>. Both states must be split over the same ranks and have the same precision."""
@@ -302,12 +304,15 @@ class State(SplitState):
         self._core.apply(Circuit(self.qubits)._append(scale), 0)
 
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
+        require_same(self._core.group, "probabilities", qubits=qubits)
         return self._core.probabilities(qubits)
 
     def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
+        require_same(self._core.group, "expectations", observables=[str(one) for one in sums])
         return self._core.expectations(sums)
 
     def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
+        require_same(self._core.group, "density_matrix", qubits=qubits)
         return self._core.reduced_density_matrix(qubits)
 
 
