@@ -18,7 +18,7 @@ from onehop.lattice import (
     thermalize,
 )
 from onehop.lattice.mesons import chiral_condensate, staggered_mesons, wilson_mesons
-from onehop.lattice.smearing import ape, hyp, stout
+from onehop.lattice.smearing import ape, fat_links, hisq_links, hyp, stout
 from threads import run_threads
 
 
@@ -41,6 +41,8 @@ CASES: dict[str, Callable[[Group], Any]] = {
     "rho": lambda g: stout(field(g), 0.1 + g.rank / 9),
     "steps": lambda g: hyp(field(g), steps=1 + g.rank),
     "time": lambda g: gradient_flow(field(g), 0.1 + g.rank / 9),
+    "weights": lambda g: fat_links(field(g), ("fat3", "fat5")[g.rank]),
+    "naik_epsilon": lambda g: hisq_links(field(g), naik_epsilon=0.1 * g.rank),
     "condition": lambda g: fix_gauge(field(g), ("coulomb", "landau")[g.rank]),
     "u0": lambda g: Staggered(field(g), "asqtad", u0=0.9 + g.rank / 99),
     "kappa": lambda g: Wilson(field(g), 0.1 + g.rank / 99),

@@ -447,6 +447,8 @@ def _compiled(group: Group) -> quantum.CompiledCircuit:
         ("observables", lambda g: quantum.State(3, g).variances([f"Z{g.rank}"])),
         ("qubits", lambda g: quantum.State(3, g).probabilities([g.rank])),
         ("qubits", lambda g: quantum.State(3, g).density_matrix([g.rank])),
+        ("observables", lambda g: quantum.DensityMatrix(3, g).expectations([f"Z{g.rank}"])),
+        ("qubits", lambda g: quantum.DensityMatrix(3, g).probabilities([g.rank])),
     ],
 )
 def test_programs_that_differ_between_ranks_are_refused_on_all(

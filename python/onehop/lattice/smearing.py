@@ -112,6 +112,7 @@ def fat_links(
     BadInput
         The precision is unknown.
     """
+    require_same(gauge.group, "fat_links", weights=weights, u0=u0, precision=precision)
     if weights == "hisq":
         return hisq_links(gauge, precision=precision)
     chosen = path_weights(weights, u0=u0) if isinstance(weights, str) else PathWeights(*weights)
@@ -138,6 +139,8 @@ def hisq_links(
     BadInput
         A fat7 link is singular (the message names it), or the precision or projection is unknown.
     """
+    how = {"naik_epsilon": naik_epsilon, "precision": precision, "projection": projection}
+    require_same(gauge.group, "hisq_links", **how)
     if projection not in PROJECTIONS:
         raise BadInput(f"expected the projection {alternatives(PROJECTIONS)}, found {projection!r}")
     made = FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))

@@ -227,6 +227,11 @@ def core_sum(observable: PauliSum) -> _core.PauliSum:
     return _core.PauliSum([(complex(t.coefficient), list(t.paulis)) for t in observable.terms])
 
 
+def texts_of(sums: Sequence[PauliSum]) -> list[str]:
+    """Return texts that are the same for the same observables, with all digits."""
+    return [repr([(one.coefficient, one.paulis) for one in single.terms]) for single in sums]
+
+
 def real_where_real(sums: Sequence[PauliSum], values: Sequence[complex]) -> list[float | complex]:
     """Convert expectation values to floats where all coefficients of the observable are real."""
     return [float(v.real) if s.is_hermitian else complex(v) for s, v in zip(sums, values, strict=True)]

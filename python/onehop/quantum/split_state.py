@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import real_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group
-from onehop.quantum.observables import core_sum, real_where_real, sums_of
+from onehop.group import Group, require_same
+from onehop.quantum.observables import core_sum, real_where_real, sums_of, texts_of
 from onehop.text import counted
 
 
@@ -90,7 +90,9 @@ class SplitState(ABC):
         -------
         array of float, shape (2^k,)
         """
-        return self._probabilities(self._all_or(qubits))
+        listed = self._all_or(qubits)
+        require_same(self._core.group, "probabilities", qubits=listed)
+        return self._probabilities(listed)
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
         """Return the expectation values of several observables, each as by `expectation`. Collective.
@@ -98,6 +100,7 @@ class SplitState(ABC):
         Pauli strings that the observables have in common are evaluated once.
         """
         sums = sums_of(observables, self.qubits)
+        require_same(self._core.group, "expectations", observables=texts_of(sums))
         return real_where_real(sums, self._expectations([core_sum(one) for one in sums]))
 
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
@@ -118,6 +121,7 @@ class SplitState(ABC):
             The qubits are not distinct, or do not exist.
         """
         listed = whole_numbers(qubits, "qubits")
+        require_same(self._core.group, "density_matrix", qubits=listed)
         return self._reduced(listed).reshape((1 << len(listed),) * 2)
 
     def probability_of_one(self, qubit: int) -> float:

@@ -15,7 +15,7 @@ from onehop.error import BadInput
 from onehop.group import Group, group_or_alone, require_same, together
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.io.state_file import read_state_together, save_state
-from onehop.quantum.observables import core_sum, sums_of
+from onehop.quantum.observables import core_sum, sums_of, texts_of
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 
 __all__ = ["State"]
@@ -264,7 +264,7 @@ class State(SplitState):
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`. Needs a second state."""
         sums = sums_of(observables, self.qubits, hermitian=True)
-        require_same(self._core.group, "variances", observables=[str(one) for one in sums])
+        require_same(self._core.group, "variances", observables=texts_of(sums))
         return self._core.variances([core_sum(one) for one in sums])
 
     def inner_product(self, other: State) -> complex:
@@ -304,15 +304,12 @@ class State(SplitState):
         self._core.apply(Circuit(self.qubits)._append(scale), 0)
 
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
-        require_same(self._core.group, "probabilities", qubits=qubits)
         return self._core.probabilities(qubits)
 
     def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
-        require_same(self._core.group, "expectations", observables=[str(one) for one in sums])
         return self._core.expectations(sums)
 
     def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
-        require_same(self._core.group, "density_matrix", qubits=qubits)
         return self._core.reduced_density_matrix(qubits)
 
 
