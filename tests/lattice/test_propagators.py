@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gauge_files import lime_file, lime_parts
+from gauge_files import lime_file, lime_parts, lime_sums
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -408,3 +408,48 @@ def test_spinor_fields_of_openqcd(tmp_path: Path, capsys: pytest.CaptureFixture[
     words[words.index("openqcd")] = "chroma"
     assert main([*words, str(tmp_path / "y.sfld")]) == 2
     assert "with --convention openqcd, which openQCD's spinor fields have" in capsys.readouterr().err
+
+
+def grid_file(fields: list[tuple[str, np.ndarray]], letter: str) -> bytes:
+    """As Grid's ScidacWriter has it: numbers are "ildg-binary-data", and their norm lies before their checksum."""
+    dims = " \n".join(map(str, EXTENTS))
+    top = f"<scidacFile><version>1</version><spacetime>4</spacetime><dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
+    user = b"<emptyUserRecord><dummy>0</dummy></emptyUserRecord>"
+    parts = [("scidac-private-file-xml", top.encode()), ("scidac-file-xml", user)]
+    for kind, field in fields:
+        data = field.astype({"D": ">c16", "F": ">c8"}[letter]).tobytes()
+        size = len(data) // SITES
+        about = (
+            "<scidacRecord>\n  <version>1</version>\n  <date>now</date>\n  <recordtype>0</recordtype>\n"
+            f"  <datatype>GRID_{letter}_{kind}</datatype>\n  <precision>{letter}</precision>\n"
+            "  <colors>3</colors>\n  <spins>4</spins>\n"
+            f"  <typesize>{size}</typesize>\n  <datacount>1</datacount>\n</scidacRecord>\n"
+        )
+        norm = f"<FieldNormMetaData><norm2>{np.vdot(field, field).real:.6e}</norm2></FieldNormMetaData>"
+        parts += [
+            ("grid-format", b"<FieldMetaData><nd>4</nd></FieldMetaData>"),
+            ("scidac-record-xml", user),
+            ("scidac-private-record-xml", about.encode()),
+            ("ildg-binary-data", data),
+            ("FieldNormMetaData", norm.encode()),
+            ("scidac-checksum", lime_sums(data, size).encode()),
+        ]
+    return lime_file(parts)
+
+
+def test_fields_of_grid(wilson: np.ndarray, tmp_path: Path) -> None:
+    path, how = tmp_path / "g.lime", {"kappa": KAPPA, "convention": "grid"}
+    theirs = 2 * KAPPA * wilson
+    spinors = [("SpinVector4_ColourVector3", one) for one in theirs]
+    whole = np.moveaxis(theirs.reshape(4, 3, *theirs.shape[1:]), (0, 1), (-3, -1))
+    for fields in (spinors, [("SpinMatrix4_ColourMatrix3", whole)]):
+        path.write_bytes(grid_file(fields, "D"))
+        found = read_propagator(str(path), GEOMETRY, ALONE, **how)
+        np.testing.assert_allclose(found, wilson, rtol=1e-14, atol=1e-14)
+    path.write_bytes(grid_file(spinors, "F"))
+    np.testing.assert_allclose(read_propagator(str(path), GEOMETRY, ALONE, **how), wilson, atol=1e-6)
+    path.write_bytes(
+        path.read_bytes().replace(np.array(theirs[3, 0, 0, 0, 0, 1, 0].real, ">f4").tobytes(), b"\0\0\0\1", 1)
+    )
+    with pytest.raises(BadInput, match="checksum"):
+        read_propagator(str(path), GEOMETRY, ALONE, **how)

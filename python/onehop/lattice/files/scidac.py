@@ -91,8 +91,9 @@ def messages(path: str) -> list[dict[str, lime.Record]]:
     texts: dict[str, lime.Record] = {}  # of the next field
     lost: list[str] = []  # records of a field without numbers
     for record in lime.records(path):
-        if record.name == "scidac-binary-data":
-            fields.append({**of_file, **texts, record.name: record})
+        of_grid = record.name == "ildg-binary-data" and "grid-format" in texts and "ildg-format" not in texts
+        if record.name == "scidac-binary-data" or of_grid:
+            fields.append({**of_file, **texts, "scidac-binary-data": record})
             texts = {}
         elif record.name == "scidac-checksum" and fields and _HEADER not in texts:
             _put_once(path, fields[-1], record)
