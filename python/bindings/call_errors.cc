@@ -1,5 +1,7 @@
 // Calls with arguments that no signature takes. nanobind answers with a list of all signatures; onehop.call_errors says
 // which argument is wrong and what was expected.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -56,6 +58,14 @@ constexpr std::array<Call, max_calls> make_wrappers(std::index_sequence<N...>) {
   return {call<N>...};
 }
 
+// Whether `code` is a function of this module, as nanobind's are. The stable ABI does not have PyVectorcall_Function.
+bool is_here(Call code) {
+  Dl_info found{};
+  Dl_info here{};
+  return dladdr(reinterpret_cast<void*>(code), &found) != 0 && dladdr(static_cast<void*>(&calls), &here) != 0 &&
+         found.dli_fbase == here.dli_fbase;
+}
+
 // Puts `call` before the function through which Python calls a function of nanobind. Its place is the first field of
 // the object; where it is not, the function stays as it is.
 void wrap(nb::handle function) {
@@ -64,7 +74,7 @@ void wrap(nb::handle function) {
   static constexpr std::array<Call, max_calls> wrappers = make_wrappers(std::make_index_sequence<max_calls>());
   auto* place = reinterpret_cast<Call*>(reinterpret_cast<char*>(function.ptr()) + sizeof(PyVarObject));
   const Call original = *place;
-  if (original == nullptr || original != PyVectorcall_Function(function.ptr())) return;
+  if (original == nullptr || !is_here(original)) return;
   if (std::find(wrappers.begin(), wrappers.end(), original) != wrappers.end()) return;
   const auto known =
       std::find_if(calls.begin(), calls.end(), [&](Call one) { return one == original || one == nullptr; });
