@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,8 @@ _SETTLED = 60.0  # seconds after which the times so far tell those of the rest
 class CampaignProgress:
     """What is made and measured, and the time left: as planned, or as much longer as the first minute or more took.
 
-    Parameters
-    ----------
-    planned : dict or None
-        The hours of each part, if they can be predicted.
-    warm_up : float
-        The part of the updates that comes before the first configuration.
-    files : sequence of str
-        The configurations.
-    measured : str or None
-        The file of measurements.
-    status : str or None
-        The file that has the progress as JSON.
+    `planned` has the hours of each part, if they can be predicted; `warm_up` is the part of the updates before the
+    first configuration of `files`; `measured` is the file of measurements, `status` that of the progress as JSON.
     """
 
     def __init__(
@@ -49,41 +40,29 @@ class CampaignProgress:
 
     def _done(self) -> tuple[float, int, int]:
         """Return the planned seconds of what is done, and the numbers of configurations and of those measured."""
-        made = sum(Path(one).exists() for one in self._files)
+        made, count = sum(Path(one).exists() for one in self._files), len(self._files)
         known = self._measured is not None and Path(self._measured).exists()
         measured = len(read_measurements(str(self._measured)).configurations) if known else 0
-        count = len(self._files)
         share = self._warm_up + (1 - self._warm_up) * (made - 1) / max(count - 1, 1) if made else 0.0
-        shares = {"generation": share}
         hours = (self._planned or {}).items()
-        return 3600 * sum(each * shares.get(part, measured / count) for part, each in hours), made, measured
+        done = sum(each * (share if part == "generation" else measured / count) for part, each in hours)
+        return 3600 * done, made, measured
 
     def tell(self, step: str) -> dict[str, Any]:
         """Print a line on stderr, and write the file."""
         done, made, measured = self._done()
-        elapsed = time.monotonic() - self._began
+        count, elapsed = len(self._files), time.monotonic() - self._began
         planned = left = None
+        text = f"{step}: {made} of {count} configurations made, {measured} measured, in {seconds_text(elapsed, 2)}"
         if self._planned is not None:
-            planned = 3600 * sum(self._planned.values())
-            new = done - self._first
+            planned, new = 3600 * sum(self._planned.values()), done - self._first
             left = (planned - done) * (elapsed / new if elapsed > _SETTLED and new > 0 else 1.0)
-        found = {
-            "step": step,
-            "configurations": len(self._files),
-            "made": made,
-            "measured": measured,
-            "elapsed_seconds": elapsed,
-            "planned_seconds": planned,
-            "left_seconds": left,
-        }
-        times = (
-            "" if not left else f", about {seconds_text(left, 2)} left of {seconds_text(planned, 2)} planned"
-        )
-        print(
-            f"{step}: {made} of {len(self._files)} configurations made, {measured} measured, in "
-            f"{seconds_text(elapsed, 2)}{times}",
-            file=sys.stderr,
-        )
+            text += (
+                f", about {seconds_text(left, 2)} left of {seconds_text(planned, 2)} planned" if left else ""
+            )
+        print(text, file=sys.stderr)
+        found = {"step": step, "configurations": count, "made": made, "measured": measured}
+        found |= {"elapsed_seconds": elapsed, "planned_seconds": planned, "left_seconds": left}
         write_json(self._status, found)
         return found
 
@@ -91,14 +70,11 @@ class CampaignProgress:
         """Run a command, and tell the progress from time to time and at its end. Returns its exit status."""
         with subprocess.Popen(line, **how) as process:
             try:
-                while True:
-                    try:
-                        code = process.wait(SECONDS_BETWEEN)
-                        break
-                    except subprocess.TimeoutExpired:
-                        self.tell(step)
+                while process.poll() is None:
+                    with suppress(subprocess.TimeoutExpired):
+                        process.wait(SECONDS_BETWEEN)
+                    self.tell(step)
             except BaseException:
                 process.kill()
                 raise
-        self.tell(step)
-        return code
+        return process.returncode
