@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop import Group, Mismatch
+from onehop import BadInput, Group, Mismatch
 from onehop.lattice import (
     Gauge,
     Staggered,
@@ -77,5 +77,13 @@ def test_threads_and_functions_may_differ() -> None:
         own: dict[str, Any] = {"threads": 1 + group.rank}
         mass = np.float64(1) if group.rank else 1.0
         solved(group, lambda gauge: Staggered(gauge, **own), mass, progress=lambda *_: None)
+
+    run_threads(2, run)
+
+
+def test_lists_of_several_lengths_are_refused_by_the_function() -> None:
+    def run(group: Group) -> None:
+        with pytest.raises(BadInput):
+            solved(group, Staggered, [[0.1], [0.1, 0.2]])  # type: ignore[arg-type]
 
     run_threads(2, run)
