@@ -51,10 +51,10 @@ target_link_libraries(_core PRIVATE onehop onehop_measure onehop_lattice onehop_
 # The launcher creates the control memory of the ranks, and `onehop doctor` looks for MPI. Both use private headers.
 target_include_directories(_core PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 # The extension exports its entry point and the library in it, which onehop_bench._native uses under the name of ONEHOP_CORE_NAME. Its
-# own calls go to its own functions.
+# own references stay its own; zig does not know -Bsymbolic-functions.
 set(ONEHOP_CORE_NAME libonehop_core.so)
 target_link_options(_core PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map"
-                    LINKER:-soname,${ONEHOP_CORE_NAME} LINKER:-Bsymbolic-functions)
+                    LINKER:-soname,${ONEHOP_CORE_NAME} LINKER:-Bsymbolic)
 set_target_properties(_core PROPERTIES LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cmake/extension.map")
 onehop_compile_options(_core)
 onehop_precompile(_core <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
