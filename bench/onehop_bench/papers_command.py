@@ -7,6 +7,7 @@ from pathlib import Path
 
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.cli.screen import Table
+from onehop.figure import empty_figure
 from onehop.options import argument, option
 from onehop.output import make_folder
 from onehop_bench.papers import STUDIES, Study, draw_study
@@ -46,6 +47,7 @@ def bench_papers(options: Papers) -> None:
     """Compare figures of papers with those that onehop simulate predicts for the same schedules."""
     folder = None if options.folder is None else Path(options.folder)
     if folder is not None:
+        empty_figure(1, 1)  # raises Error without matplotlib, before the studies take minutes
         make_folder(folder, "--to")
     studies = [STUDIES[name]() for name in options.names or STUDIES]
     for study in studies:

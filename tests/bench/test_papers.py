@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -304,3 +305,13 @@ def test_rows_and_fits() -> None:
     assert changed.processors == 16 * 4**5
     with pytest.raises(BadInput):
         changed_machine("mira", {1: {"overhead": -1}})
+
+
+def test_plots_without_matplotlib_are_refused_before_the_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr("onehop_bench.papers_command.STUDIES", {})
+    assert main(["bench", "papers", "--to", str(tmp_path / "plots")]) == 1
+    assert "`pip install matplotlib`" in capsys.readouterr().err
+    assert not (tmp_path / "plots").exists()
