@@ -7,7 +7,7 @@ target_include_directories(onehop_c PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOU
                                     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_compile_definitions(onehop_c PRIVATE ONEHOP_BUILDS_C)
 target_link_libraries(onehop_c PRIVATE $<BUILD_INTERFACE:onehop_collectives>)
-target_link_options(onehop_c PRIVATE "LINKER:--exclude-libs,ALL")
+target_link_options(onehop_c PRIVATE "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cmake/interface.map")
 set_target_properties(onehop_c PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON SOVERSION 1)
 onehop_compile_options(onehop_c)
 
