@@ -27,6 +27,8 @@ if [ ${#found[@]} != 1 ]; then
   exit 1
 fi
 wheel=${found[0]}
+exec 8>"$place/$suite-$architecture.lock"
+flock -n 8 || { echo "onehop: another run uses $root; wait for it" >&2; exit 1; }
 command -v debootstrap >/dev/null || tools/system_packages.sh debootstrap
 
 mounted=()
@@ -54,7 +56,9 @@ emulate() {
 if [ "$architecture" != "$(uname -m)" ]; then emulate; fi
 
 if [ ! -e "$root/made" ]; then
-  rm -rf "$root"
+  # A debootstrap that failed leaves the kernel's files mounted there.
+  if mountpoint -q "$root/proc"; then umount "$root/proc"; fi
+  rm -rf --one-file-system "$root"
   # shellcheck disable=SC2016  # apt expands it
   mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -v security | head -n 1)
   echo "onehop: making a bare Debian $suite for $architecture"
