@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,6 +23,8 @@ def test_zig_knows_the_options_of_the_linker(tmp_path: Path) -> None:
     passed = ["-Wl," + named.sub(lambda name: values[name[1]], one) for one in sorted(options)]
     source = tmp_path / "empty.c"
     source.write_text("int PyInit__core(void) { return 0; }\n")
-    line = ["cc", "-target", "x86_64-linux-gnu.2.28", "-shared", *passed, source, "-o", tmp_path / "empty.so"]
-    done = subprocess.run([sys.executable, "-m", "ziglang", *map(str, line)], capture_output=True, text=True)
+    line = ["cc", "-target", "x86_64-linux-gnu.2.28", "-shared", "-nostdlib", *passed]
+    environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": str(tmp_path), "ZIG_LOCAL_CACHE_DIR": str(tmp_path)}
+    zig = [sys.executable, "-m", "ziglang", *line, str(source), "-o", str(tmp_path / "empty.so")]
+    done = subprocess.run(zig, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
