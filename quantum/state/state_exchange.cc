@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "onehop/quantum/state.h"
 #include "quantum/state/state_impl.h"
@@ -73,6 +74,52 @@ std::vector<LocalOperation> swaps_of(std::vector<int> permutation) {
     }
   }
   return swaps;
+}
+
+Plan& State::Impl::plan_for(const std::vector<int>& permutation) {
+  for (auto& [key, plan] : plans) {
+    if (key == permutation) return *plan;
+  }
+  // Drop the cached plans when their staging exceeds the budget, or when there are many.
+  std::int64_t held = 0;
+  for (const auto& [key, plan] : plans) held += plan->staging_bytes();
+  if (held > std::int64_t{1} << 20 || plans.size() >= 32) plans.clear();
+  // Encoded blocks move whole.
+  const int inside = is_encoded() ? EncodedAmplitudes::block_bits : 0;
+  PermuteBitsSpec spec{qubits - inside, local_bits - inside, {permutation.begin() + inside, permutation.end()}};
+  for (int& bit : spec.permutation) bit -= inside;
+  spec.element_bytes = bytes_of_amplitudes(precision, inside);
+  const Schedule schedule = permute_bits(spec, group.rank());
+  PlanOptions options;
+  options.slot_bytes = std::max<std::int64_t>(staging / 2, 4096);
+  const std::array<std::span<std::byte>, 1> arrays{memory.bytes()};
+  plans.emplace_back(permutation, std::make_unique<Plan>(group, schedule, arrays, options));
+  return *plans.back().second;
+}
+
+std::int64_t State::Impl::bytes_between_hosts(const std::vector<int>& permutation) const {
+  // The number of a destination: bits that come from this rank's number are fixed, those from local bits take all
+  // values equally often.
+  const auto rank = static_cast<unsigned>(group.rank());
+  unsigned fixed = 0;
+  std::vector<int> free;
+  for (int bit = 0; bit < qubits; ++bit) {
+    const int to = permutation[static_cast<std::size_t>(bit)] - local_bits;
+    if (to < 0) continue;
+    if (bit < local_bits) {
+      free.push_back(to);
+    } else {
+      fixed |= (rank >> (bit - local_bits) & 1U) << to;
+    }
+  }
+  const std::int64_t share = bytes_of_amplitudes(precision, local_bits) >> free.size();
+  std::int64_t bytes = 0;
+  for (unsigned value = 0; value >> free.size() == 0; ++value) {
+    unsigned destination = fixed;
+    for (std::size_t i = 0; i < free.size(); ++i) destination |= (value >> i & 1U) << free[i];
+    if (!group.shares_memory(static_cast<int>(destination))) bytes += share;
+  }
+  return bytes;
 }
 
 void State::Impl::permute_inside(State& state, const std::vector<int>& permutation) {
