@@ -2,15 +2,13 @@
 // the kernels do not take goes through it: device to pinned memory, an all-reduce there, and back.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "collectives/device_windows.h"
 #include "onehop/collectives/collectives.h"
 #include "onehop/collectives/reduce_table.h"
 #include "src/device/all_reduce.h"
@@ -56,11 +54,7 @@ class DeviceReduce {
   static constexpr std::uint32_t window_groups = 64;
   static constexpr std::uint32_t threads = 256;
 
-  void connect();
-  void watch();
-  void stop() noexcept;
   [[nodiscard]] bool was_ended(const device::Stream& stream);
-  [[noreturn]] void throw_lost();
   void count_meetings(const DeviceChoice& choice, std::uint64_t tiles);
   void launch(const device::Stream& stream, const device::AllReduceArguments& arguments, const DeviceChoice& choice,
               Codec codec);
@@ -70,20 +64,10 @@ class DeviceReduce {
   Group group_;
   std::shared_ptr<device::Device> device_;
   ReduceTable table_;
-  std::string no_path_;  // why this group has no device path; empty: it has one
-  std::uint32_t groups_ = window_groups;
-  device::Memory window_;
-  std::vector<device::Memory> windows_;  // of all ranks
-  device::PinnedMemory stop_;            // a word
+  std::unique_ptr<DeviceWindows> windows_;
   device::PinnedMemory staging_;         // of arrays that go through the processor's memory
   std::vector<std::uint32_t> meetings_;  // of every group, in all launches so far
   std::string broken_;                   // why it cannot be used any more
-
-  std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ends_ = false;
-  int lost_ = -1;
-  std::thread watcher_;
 };
 
 }  // namespace onehop::collectives

@@ -3,12 +3,14 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 
+#include "collectives/device_plan.h"
 #include "collectives/device_reduce.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
 #include "src/device/images.h"
 #include "src/device/self_test.h"
 
+using onehop::collectives::DevicePlan;
 using onehop::collectives::DeviceReduce;
 using onehop::device::Device;
 using onehop::device::Stream;
@@ -146,4 +148,52 @@ void bind_device(nb::module_& module) {
           },
           "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "shots"_a = 0,
           "Shots (0: through the processor's memory), groups, tiles and why, without communication.");
+  module.def(
+      "device_tensor",
+      [](nb::handle object) {
+        nb::ndarray<> array;
+        if (!nb::try_cast(object, array, false))
+          throw onehop::BadInput("the array on a device hands out no memory to write to");
+        nb::list shape;
+        for (std::size_t d = 0; d < array.ndim(); ++d) shape.append(array.shape(d));
+        return nb::make_tuple(array.device_type(), array.device_id(), reinterpret_cast<std::uintptr_t>(array.data()),
+                              nb::tuple(shape), array.dtype().code, array.dtype().bits,
+                              is_contiguous(nb::ndarray<nb::ro>(array)));
+      },
+      "array"_a,
+      "What DLPack says: kind and number of the device, address, shape, code and bits of the type, no gaps.");
+  module.def(
+      "device_capsule",
+      [](nb::handle memory, const std::vector<std::size_t>& shape, std::uint8_t code, std::uint8_t bits, int kind,
+         int index) {
+        const nb::dlpack::dtype type{code, bits, 1};
+        return nb::ndarray<>(nb::cast<DeviceMemory&>(memory).data(), shape.size(), shape.data(), memory, nullptr, type,
+                             kind, index);
+      },
+      "memory"_a, "shape"_a, "code"_a, "bits"_a, "kind"_a, "index"_a, "Memory of a device as a capsule of DLPack.");
+  nb::class_<DevicePlan>(module, "DevicePlan",
+                         "A schedule bound to a group and to arrays on devices; see `onehop.Plan`. Making one is "
+                         "collective.")
+      .def(
+          "__init__",
+          [](DevicePlan* self, const onehop::Group& group, const onehop::Schedule& schedule,
+             std::shared_ptr<Device> device, const std::vector<std::pair<std::uintptr_t, std::int64_t>>& arrays,
+             const std::string& error) {
+            std::vector<onehop::collectives::DeviceArray> all;
+            for (const auto& [address, bytes] : arrays) all.push_back({reinterpret_cast<std::byte*>(address), bytes});
+            const nb::gil_scoped_release released;
+            new (self) DevicePlan(group, schedule, std::move(device), all, error);
+          },
+          "group"_a, "schedule"_a, "device"_a, "arrays"_a, "error"_a = "")
+      .def(
+          "start", [](DevicePlan& self, std::uintptr_t stream) { self.start(stream_at(stream)); }, "stream"_a,
+          release(), "Start a run after what is in the stream.")
+      .def(
+          "finish", [](DevicePlan& self, std::uintptr_t stream) { self.finish(stream_at(stream)); }, "stream"_a,
+          release(), "Complete the run in the stream.")
+      .def("wait", &DevicePlan::wait, release(), "Wait for the last run.")
+      .def_prop_ro("counters", &DevicePlan::counters, "Messages and bytes moved so far.")
+      .def_prop_ro("staging_bytes", &DevicePlan::staging_bytes, "Bytes of staging on this rank.")
+      .def_prop_ro("groups", &DevicePlan::groups, "Groups of threads of a launch.")
+      .def_prop_ro("reason", &DevicePlan::reason, "Why it goes through the processor's memory; empty: it does not.");
 }

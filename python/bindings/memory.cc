@@ -14,6 +14,8 @@ constexpr const char* read_only = " is written to, but it is read-only; pass an 
 
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::str(nb::type_name(object.type()))); }
 
+}  // namespace
+
 bool is_contiguous(const nb::ndarray<nb::ro>& array) {
   std::int64_t expected = 1;
   if (array.size() == 0) return true;
@@ -24,8 +26,6 @@ bool is_contiguous(const nb::ndarray<nb::ro>& array) {
   }
   return true;
 }
-
-}  // namespace
 
 Memory::Memory(nb::handle object, bool writable, const char* what) {
   if (PyObject_CheckBuffer(object.ptr()) != 0) {

@@ -11,6 +11,8 @@
 
 namespace nb = nanobind;
 
+[[nodiscard]] bool is_contiguous(const nb::ndarray<nb::ro>& array);
+
 // Keeps the memory of an object in place as long as it lives.
 class Memory {
  public:

@@ -11,6 +11,8 @@ from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
 from onehop.arguments import instance, items, listed_rails, yes_or_no
 from onehop.channel import heard_by_all
+from onehop.device.arrays import device_array
+from onehop.device.plans import DevicePlan
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import Options, filled
@@ -56,7 +58,8 @@ class Plan(_core.Plan):
     arrays : sequence of arrays
         The schedule's arrays on this rank: C-contiguous NumPy arrays, or other objects with the buffer protocol or
         DLPack. Nothing is copied; the plan keeps the memory alive. Arrays that the schedule writes must be writable.
-        None stands for an array that the schedule does not use on this rank.
+        None stands for an array that the schedule does not use on this rank. Of arrays on a device `Plan` makes an
+        `onehop.device.DevicePlan`, and of the options below takes `verify` only; every rank then has such an array.
 
     Other Parameters
     ----------------
@@ -99,6 +102,12 @@ class Plan(_core.Plan):
     PeerLost, Timeout
         From `finish` and `run`: a rank has ended or did not arrive in time. The plan cannot be used afterwards.
     """
+
+    def __new__(cls, schedule: Schedule, group: Group, arrays: Sequence[Any], **keywords: Any) -> Any:
+        """Make a plan, or an `onehop.device.DevicePlan` of arrays on devices."""
+        if isinstance(arrays, Sequence) and any(device_array(array) is not None for array in arrays):
+            return DevicePlan(instance(schedule, Schedule, "schedule"), group, arrays, **keywords)
+        return _core.Plan.__new__(cls)
 
     def __init__(
         self,

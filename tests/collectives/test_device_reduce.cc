@@ -5,14 +5,13 @@
 
 #include <csignal>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "onehop/error.h"
 #include "src/base/clock.h"
-#include "tests/device/standin/standin.h"
+#include "tests/device/standin/on_device.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
 #include "tests/support/thrown.h"
@@ -20,35 +19,10 @@
 namespace onehop::collectives {
 namespace {
 
-using device::Device;
 using device::Kind;
+using testing::OnDevice;
 using testing::StandIn;
 using testing::Variable;
-
-// The device of a rank; the object keeps the stand-in.
-struct OnDevice {
-  explicit OnDevice(Kind kind, int index = 0) {
-    if (kind != Kind::processor) standin.emplace(kind);
-    device = kind == Kind::processor ? Device::processor()
-                                     : Device::named(std::string(name_of(kind)) + ":" + std::to_string(index));
-    stream = device->make_stream();
-  }
-  device::Memory put(std::span<const float> numbers) const {
-    device::Memory memory = device->allocate(static_cast<std::int64_t>(numbers.size_bytes()));
-    device->copy_in(stream, memory.data(), numbers.data(), memory.bytes());
-    device->synchronize(stream);
-    return memory;
-  }
-  [[nodiscard]] std::vector<float> get(const device::Memory& memory) const {
-    std::vector<float> numbers(static_cast<std::size_t>(memory.bytes()) / sizeof(float));
-    device->copy_out(stream, numbers.data(), memory.data(), memory.bytes());
-    device->synchronize(stream);
-    return numbers;
-  }
-  std::optional<StandIn> standin;
-  std::shared_ptr<Device> device;
-  device::Stream stream;
-};
 
 float number(int rank, std::size_t i) {
   return static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 13) % 101);

@@ -86,7 +86,7 @@ def test_arrays_that_are_not_on_devices() -> None:
     on_cpu = SimpleNamespace(device=SimpleNamespace(type="cpu"))
     assert device.device_array(on_cpu) is None
     on_card = SimpleNamespace(__dlpack_device__=lambda: (2, 0))
-    with pytest.raises(BadInput, match=r"torch\.from_dlpack"):
+    with pytest.raises(BadInput, match="hands out no memory to write to"):
         device.device_array(on_card)
     with pytest.raises(BadInput, match=r"the processor's memory"):
         device.allreduce(onehop.Group.alone(), np.ones(3))

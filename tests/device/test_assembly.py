@@ -66,6 +66,22 @@ def test_nvidia() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("target", "flags"),
+    [
+        ("sm_80", ("st.release.sys", "ld.acquire.sys")),
+        ("gfx90a", ("buffer_wbl2", "buffer_invl2")),
+        ("gfx942", ("buffer_wbl2 sc0 sc1", "buffer_inv sc0 sc1")),
+    ],
+)
+def test_flags_of_messages(target: str, flags: tuple[str, str]) -> None:
+    """Those of plans are of the whole system, too."""
+    body = bodies(target)["move_slices"]
+    assert all(flag in body for flag in flags)
+    assert not re.search(r"\bflat_", body)
+
+
+@pytest.mark.timeout(300)
 def test_nvidia_registers() -> None:
     """As ptxas assigns them: no spills, and few enough for two groups of 512 threads on a multiprocessor."""
     log = FOLDER / "sm_90.log"

@@ -10,12 +10,14 @@ from typing import Any
 
 from onehop import _core
 from onehop.device.arrays import Array, array, device_array
+from onehop.device.plans import DevicePlan
 from onehop.device.sums import DeviceSums, allreduce, explain, wait
 from onehop.error import Error
 
 __all__ = [
     "Array",
     "Card",
+    "DevicePlan",
     "DeviceSums",
     "allreduce",
     "array",

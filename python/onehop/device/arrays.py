@@ -12,7 +12,8 @@ from onehop import _core
 from onehop.array_memory import element_count, element_type
 from onehop.error import BadInput
 
-_CUDA, _ROCM = 2, 10  # DLPack's numbers of devices
+_KINDS = {"processor": 1, "cuda": 2, "hip": 10}  # DLPack's numbers of devices
+_TYPES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex"}  # and of types
 
 
 class Array:
@@ -64,6 +65,18 @@ class Array:
             "strides": None,
             "version": 3,
         }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _KINDS[self._device.kind], self._device.index
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        kind = self.dtype.name.rstrip("0123456789")
+        code = next((code for code, name in _TYPES.items() if name == kind), None)
+        if code is None:
+            raise BufferError(f"DLPack hands out arrays of numbers, not of {self.dtype}")
+        return _core.device_capsule(
+            self._memory, self.shape, code, 8 * self.dtype.itemsize, *self.__dlpack_device__()
+        )
 
 
 def array(numbers: Any, device: str = "cuda", dtype: Any = None) -> Array:
@@ -122,12 +135,29 @@ def device_array(value: Any) -> Place | None:
     if interface is not None:
         return _of_interface(value, interface)
     find = getattr(value, "__dlpack_device__", None)
-    if find is not None and find()[0] in (_CUDA, _ROCM):
-        raise BadInput(
-            f"expected an array on a device that has __cuda_array_interface__, found a {type(value).__name__}; "
-            "torch.from_dlpack makes a tensor of it without a copy"
-        )
+    if find is not None and find()[0] in (_KINDS["cuda"], _KINDS["hip"]):
+        return _of_dlpack(value)
     return None
+
+
+def torch_stream(tensor: Any) -> int:
+    """Return the current stream of torch on the device of a tensor."""
+    import torch
+
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
+
+
+def _of_dlpack(value: Any) -> Place:
+    """Return the place of an array whose library orders what it has begun before the default stream."""
+    kind, index, address, shape, code, bits, dense = _core.device_tensor(value)
+    if not dense:
+        raise BadInput("expected an array without gaps, in the order of C; make a contiguous copy")
+    if code not in _TYPES:
+        raise BadInput(f"expected an array of numbers, found a type with the number {code} of DLPack")
+    name = {number: name for name, number in _KINDS.items()}[kind]
+    return Place(
+        f"{name}:{index}", address, shape, f"{_TYPES[code]}{bits}", 0, element_count(shape) * bits // 8
+    )
 
 
 def _of_torch(tensor: Any) -> Place:
@@ -136,7 +166,7 @@ def _of_torch(tensor: Any) -> Place:
     if not tensor.is_contiguous():
         raise BadInput("expected a tensor without gaps, in the order of C; call contiguous() first")
     kind = "hip" if getattr(torch.version, "hip", None) else "cuda"
-    stream = torch.cuda.current_stream(tensor.device).cuda_stream
+    stream = torch_stream(tensor)
     name = f"{kind}:{tensor.device.index or 0}"
     size = tensor.numel() * tensor.element_size()
     return Place(name, tensor.data_ptr(), tuple(tensor.shape), element_type(tensor), stream, size)

@@ -8,7 +8,7 @@ from typing import Any
 from onehop import _core
 from onehop.array_memory import element_count, new_array
 from onehop.collective_plans import Plans, plans
-from onehop.device.arrays import Place, device_array
+from onehop.device.arrays import Array, Place, device_array
 from onehop.error import BadInput
 from onehop.group import Group
 
@@ -59,7 +59,10 @@ def allreduce(group: Group, array: Any, op: str = "sum", codec: str = "raw", out
         raise BadInput(
             f"expected an array on a device, found a {type(array).__name__} in the processor's memory"
         )
-    result = new_array(array, array.shape) if out is None else out
+    result = out
+    if out is None:
+        other = not hasattr(array, "new_empty")
+        result = Array(source.shape, source.type, source.device) if other else new_array(array, array.shape)
     target = device_array(result)
     if target is None or target.device != source.device:
         found = "the processor's memory" if target is None else target.device

@@ -1,0 +1,194 @@
+#include "collectives/device_windows.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "onehop/error.h"
+#include "onehop/wait.h"
+#include "src/device/self_test.h"
+#include "src/group/loss.h"
+
+namespace onehop::collectives {
+
+// What a rank tells the others, before the bytes of its caller.
+struct DeviceWindows::Header {
+  std::uint64_t form = 0x776f646e69776463;
+  std::uint64_t process = 0;  // random, so that no process of another host or container has the same
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t groups = 0;
+  device::Kind kind = device::Kind::processor;
+  std::int32_t index = 0;
+  std::int32_t unused = 0;
+  device::MemoryHandle handle{};
+  std::array<char, 512> error{};
+
+  void keep(const std::string& text) { text.copy(error.data(), error.size() - 1); }
+};
+
+namespace {
+
+std::uint64_t this_process() {
+  static const std::uint64_t number = (std::uint64_t{std::random_device{}()} << 32U) + std::random_device{}();
+  return number + static_cast<std::uint64_t>(getpid());
+}
+
+}  // namespace
+
+DeviceWindows::DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer)
+    : group_(group), device_(std::move(device)), no_path_(offer.no_path), groups_(offer.groups) {
+  Header own;
+  std::exception_ptr failure;
+  try {
+    if (!offer.error.empty()) throw BadInput(offer.error);
+    prepare(offer, own);
+  } catch (const Error& error) {
+    failure = std::current_exception();
+    own.keep(error.what());
+  }
+  const std::vector<Header> headers = exchange(own, offer.more);
+  if (failure) std::rethrow_exception(failure);
+  for (std::size_t r = 0; r < headers.size(); ++r) {
+    if (headers[r].error[0] != 0) throw Error("rank " + std::to_string(r) + ": " + headers[r].error.data());
+    if (headers[r].kind != own.kind)
+      throw Mismatch("expected devices of one kind, found " + std::string(name_of(own.kind)) + " on rank " +
+                     std::to_string(group_.rank()) + " and " + std::string(name_of(headers[r].kind)) + " on rank " +
+                     std::to_string(r));
+  }
+  if (!no_path_.empty()) return;
+  Header mapped = own;
+  map(headers, mapped);
+  // A rank that cannot reach another one takes the path of all.
+  const std::vector<std::vector<std::byte>> more = std::move(more_);
+  const std::vector<Header> results = exchange(mapped, {});
+  more_ = more;
+  for (std::size_t r = 0; r < results.size(); ++r) {
+    groups_ = std::min(groups_, results[r].groups);
+    if (results[r].error[0] != 0 && no_path_.empty())
+      no_path_ = "rank " + std::to_string(r) + " cannot reach the memory of all others: " + results[r].error.data();
+  }
+  if (groups_ == 0) no_path_ = "a card holds no group of the kernels";
+  if (!no_path_.empty()) windows_.clear();
+  if (no_path_.empty()) watcher_ = std::thread([this] { watch(); });
+}
+
+void DeviceWindows::prepare(const Offer& offer, Header& header) {
+  header.process = this_process();
+  header.kind = device_->kind();
+  header.index = device_->index();
+  header.groups = offer.groups;
+  header.bytes = offer.bytes;
+  if (!offer.kernels.empty()) device::check_at_first_use(*device_);
+  const device::Stream stream = device_->make_stream();
+  stop_ = device_->allocate_pinned(sizeof(std::uint32_t));
+  own_ = device_->allocate_for_peers(offer.bytes);
+  device_->fill(stream, own_.data(), std::byte{0}, own_.bytes());
+  for (const std::string& kernel : offer.kernels)
+    header.groups = std::min(header.groups, device_->resident_groups(kernel, offer.shape));
+  if (no_path_.empty()) {
+    header.address = reinterpret_cast<std::uint64_t>(own_.data());
+    header.handle = device_->handle_of(own_);
+  }
+  device_->synchronize(stream);
+}
+
+void DeviceWindows::map(const std::vector<Header>& headers, Header& mapped) {
+  const Header& own = headers[static_cast<std::size_t>(group_.rank())];
+  windows_.assign(headers.size(), {});
+  std::uint32_t on_this_card = 0;  // of this process: their groups must fit on it together
+  for (std::size_t r = 0; r < headers.size(); ++r) {
+    const Header& other = headers[r];
+    groups_ = std::min(groups_, other.groups);
+    if (other.process == own.process && other.index == own.index) ++on_this_card;
+    try {
+      if (std::cmp_equal(r, group_.rank())) {
+        windows_[r] = own_;
+      } else if (other.process != own.process) {
+        windows_[r] = device_->map(other.handle, other.bytes);
+      } else if (other.index == own.index) {  // ranks that are threads
+        windows_[r] = {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(other.address), [](std::byte*) {}),
+                       other.bytes};
+      } else {
+        throw Error("ranks of one process use different cards");
+      }
+    } catch (const Error& error) {
+      mapped.keep(error.what());
+    }
+  }
+  mapped.groups = groups_ / on_this_card;
+}
+
+std::vector<DeviceWindows::Header> DeviceWindows::exchange(const Header& own, std::span<const std::byte> more) {
+  std::vector<std::byte> bytes(sizeof(Header) + more.size());
+  std::memcpy(bytes.data(), &own, sizeof(Header));
+  std::ranges::copy(more, bytes.begin() + sizeof(Header));
+  const auto all = group_.allgather(bytes);
+  std::vector<Header> headers(static_cast<std::size_t>(group_.size()));
+  more_.clear();
+  for (std::size_t r = 0; r < headers.size(); ++r) {
+    if (all[r].size() >= sizeof(Header)) std::memcpy(&headers[r], all[r].data(), sizeof(Header));
+    if (all[r].size() < sizeof(Header) || headers[r].form != own.form)
+      throw Mismatch("expected arrays on devices on all ranks, found none on rank " + std::to_string(r));
+    headers[r].error.back() = 0;
+    more_.emplace_back(all[r].begin() + sizeof(Header), all[r].end());
+  }
+  return headers;
+}
+
+DeviceWindows::~DeviceWindows() {
+  {
+    const std::lock_guard guard(mutex_);
+    ends_ = true;
+  }
+  ending_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+  if (lost_ >= 0) stop();
+}
+
+// Calls no function of a driver, because the program may be capturing a graph.
+void DeviceWindows::watch() {
+  std::unique_lock guard(mutex_);
+  while (!ending_.wait_for(guard, std::chrono::milliseconds(50), [this] { return ends_; })) {
+    const int gone = group_.gone_rank();
+    if (gone < 0) continue;
+    lost_ = gone;
+    // A rank that has ended in order may have written what this one waits for.
+    if (!ending_.wait_for(guard, std::chrono::milliseconds(200), [this] { return ends_; })) stop();
+    return;
+  }
+}
+
+void DeviceWindows::stop() noexcept {
+  auto* const word = reinterpret_cast<std::uint32_t*>(stop_.host.data());
+  if (word != nullptr) __atomic_store_n(word, 1U, __ATOMIC_RELEASE);
+}
+
+bool DeviceWindows::is_lost() {
+  const std::lock_guard guard(mutex_);
+  return lost_ >= 0;
+}
+
+void DeviceWindows::throw_lost(const std::string& doing) {
+  const std::lock_guard guard(mutex_);
+  stop();
+  report_loss(group_, lost_);
+  throw PeerLost(lost_, group_.name_of(lost_) + " is gone; rank " + std::to_string(group_.rank()) + " " + doing +
+                            " on " + device_->text() + " with it");
+}
+
+void DeviceWindows::wait(const device::Stream& stream, const std::string& doing,
+                         const std::function<bool()>& was_ended) {
+  const WaitReason reason{(group_.rank() + 1) % group_.size(), "work on " + device_->text(), true};
+  wait_until(group_, reason, [&] { return device_->is_done(stream) || is_lost(); });
+  if (!is_lost()) return;
+  stop();
+  device_->synchronize(stream);
+  if (no_path_.empty() && was_ended()) throw_lost(doing);
+}
+
+}  // namespace onehop::collectives

@@ -1,0 +1,82 @@
+// Memory on the device of every rank of a host that the kernels of all ranks write to and read while they run.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "onehop/group.h"
+#include "src/device/device.h"
+
+namespace onehop::collectives {
+
+class DeviceWindows {
+ public:
+  // What a rank offers the others.
+  struct Offer {
+    std::int64_t bytes = 0;            // of its window
+    std::uint32_t groups = 1;          // the most of a launch
+    std::vector<std::string> kernels;  // that wait for other ranks
+    device::Shape shape;               // of their launches
+    std::string no_path;          // why this group has no device path, the same on all ranks; empty: it may have one
+    std::vector<std::byte> more;  // for the callers on the other ranks
+    std::string error;            // of the caller on this rank, which all ranks throw
+  };
+  // Collective; every rank has a device of the same kind. Errors of one rank are errors on all.
+  DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer);
+  // Ends the waits of kernels that still run if a rank is lost.
+  ~DeviceWindows();
+  DeviceWindows(const DeviceWindows&) = delete;
+  DeviceWindows& operator=(const DeviceWindows&) = delete;
+
+  // Why kernels do not reach the windows; empty: they do.
+  [[nodiscard]] const std::string& no_path() const noexcept { return no_path_; }
+  // The most groups of a launch that waits for other ranks.
+  [[nodiscard]] std::uint32_t groups() const noexcept { return groups_; }
+  [[nodiscard]] const device::Memory& own() const noexcept { return own_; }
+  [[nodiscard]] std::byte* of(int rank) const { return windows_[static_cast<std::size_t>(rank)].data(); }
+  [[nodiscard]] std::span<const std::byte> more(int rank) const { return more_[static_cast<std::size_t>(rank)]; }
+  // A word that is not 0 once kernels have to end.
+  [[nodiscard]] const std::uint32_t* stop_word() const {
+    return reinterpret_cast<const std::uint32_t*>(stop_.on_device);
+  }
+
+  void stop() noexcept;
+  [[nodiscard]] bool is_lost();
+  // `doing`: what this rank does with the lost one.
+  [[noreturn]] void throw_lost(const std::string& doing);
+  // Waits until the stream is done. Throws PeerLost if a rank is gone and `was_ended` then finds that a kernel gave up;
+  // Timeout after the group's limit.
+  void wait(const device::Stream& stream, const std::string& doing, const std::function<bool()>& was_ended);
+
+ private:
+  struct Header;
+  void prepare(const Offer& offer, Header& header);
+  void map(const std::vector<Header>& headers, Header& mapped);
+  [[nodiscard]] std::vector<Header> exchange(const Header& own, std::span<const std::byte> more);
+  void watch();
+
+  Group group_;
+  std::shared_ptr<device::Device> device_;
+  std::string no_path_;
+  std::uint32_t groups_ = 1;
+  device::Memory own_;
+  std::vector<device::Memory> windows_;  // of all ranks
+  device::PinnedMemory stop_;            // a word
+  std::vector<std::vector<std::byte>> more_;
+
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ends_ = false;
+  int lost_ = -1;
+  std::thread watcher_;
+};
+
+}  // namespace onehop::collectives
