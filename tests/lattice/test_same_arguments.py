@@ -8,6 +8,7 @@ import pytest
 
 from onehop import BadInput, Group, Mismatch
 from onehop.lattice import (
+    Flow,
     Gauge,
     Staggered,
     Wilson,
@@ -35,7 +36,10 @@ def solved(group: Group, kind: Callable[[Gauge], Any], *mass: float, **options: 
 CASES: dict[str, Callable[[Group], Any]] = {
     "beta": lambda g: thermalize(field(g), 5.6 + g.rank, 2),
     "sweeps": lambda g: thermalize(field(g), 5.6, 2 + g.rank),
-    "seed": lambda g: thermalize(field(g), 5.6, 2, seed=g.rank),
+    "seed": lambda g: field(g).set_random(g.rank),
+    "sweep": lambda g: field(g).heat_bath(5.6, 1, g.rank),
+    "action": lambda g: Flow(field(g), ("wilson", "symanzik")[g.rank]),
+    "epsilon": lambda g: Flow(field(g)).step(0.01 + g.rank / 99),
     "trajectories": lambda g: hybrid_monte_carlo(field(g), 5.6, 1 + g.rank),
     "alpha": lambda g: ape(field(g), 0.5 + g.rank / 9),
     "rho": lambda g: stout(field(g), 0.1 + g.rank / 9),

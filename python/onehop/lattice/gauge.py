@@ -144,6 +144,16 @@ class Gauge(_core.LatticeGauge):
             digest.update(whole)
         return digest.hexdigest()
 
+    def set_random(self, seed: int) -> None:
+        """Draw every link from the Haar measure of SU(3). Collective."""
+        require_same(self.group, "set_random", seed=seed)
+        super().set_random(seed)
+
+    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
+        """Make a heat bath sweep for the Wilson action; the links depend on `seed` and its number. Collective."""
+        require_same(self.group, "heat_bath", beta=beta, seed=seed, sweep=sweep)
+        super().heat_bath(beta, seed, sweep)
+
     def plaquettes(self) -> Plaquettes:
         """Return the average plaquettes, the same bits on every grid of ranks. Collective."""
         return Plaquettes(*super().plaquettes())
