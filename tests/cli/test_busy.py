@@ -1,5 +1,6 @@
 """Whether others took the processor while something was measured."""
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,25 @@ def test_own_work_is_not_that_of_others() -> None:
     child.wait()
     assert others["others"] > 0.5
     assert {"others", "steal", "load", "cores", "busy"} == mine.keys()
+
+
+@pytest.mark.parametrize(
+    ("machine", "worked", "is_quiet"), [("", 10.0, True), ("", 4.0, False), ("another", 10.0, False)]
+)
+def test_ranks_on_the_same_machine_are_no_others(
+    monkeypatch: pytest.MonkeyPatch, machine: str, worked: float, is_quiet: bool
+) -> None:
+    """Ranks on emulated hosts, too."""
+
+    class Ranks:
+        def allgather(self, mine: bytes) -> list[bytes]:
+            here, _ = json.loads(mine)
+            return [mine, json.dumps([machine or here, worked]).encode()]
+
+    ticks = iter([(0.0, 0.0), (10.0, 0.0)])
+    monkeypatch.setattr("onehop.cli.busy._ticks", lambda: next(ticks))
+    monkeypatch.setattr("onehop.cli.busy._own", lambda: 0.0)
+    assert (Load(Ranks()).found()["others"] == 0) is is_quiet  # type: ignore[arg-type]
 
 
 def test_the_line_names_steal_and_load() -> None:

@@ -40,6 +40,13 @@ def _average() -> float:
     return 0.0
 
 
+def _machine() -> str:
+    """Return what tells this machine from others. Emulated hosts and containers share it."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text()
+    return os.uname().nodename
+
+
 class Load:
     """Counts from its making until `found` what the ranks of a group on this machine, and all others, compute."""
 
@@ -54,8 +61,8 @@ class Load:
             for now, before in zip((os.times().elapsed, *_ticks(), _own()), self._begin, strict=True)
         )
         if self._group is not None:
-            each = [float(json.loads(one)) for one in self._group.allgather(json.dumps(own).encode())]
-            own = sum(each[rank] for rank in self._group.local_ranks)
+            each = [json.loads(one) for one in self._group.allgather(json.dumps([_machine(), own]).encode())]
+            own = sum(theirs for machine, theirs in each if machine == _machine())
         elapsed = max(elapsed, 0.01)
         steal = stolen / elapsed
         others = max(worked - own, 0) / elapsed + steal
