@@ -1,6 +1,7 @@
 """Predicted campaigns: counts of a file against its formulas, and the commands of a small one, run."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,20 @@ def test_the_time_left_is_that_of_the_plan_at_the_pace_so_far(
     found = progress.tell("thermalize")
     assert (found["made"], found["elapsed_seconds"]) == (3, 540)
     assert found["left_seconds"] == pytest.approx(2 * (0.025 + 0.2) * 3600)
+
+
+def test_a_progress_that_cannot_be_written_ends_no_run(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Such as on a full disk: the command runs to its end."""
+    progress = CampaignProgress(None, 0.5, [], None, str(tmp_path / "gone" / "now.json"))
+    done = tmp_path / "done"
+    program = f"import time; time.sleep(0.3); open({str(done)!r}, 'w')"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("onehop.cli.lattice.campaign_progress.SECONDS_BETWEEN", 0.1)
+        assert progress.follow("thermalize", [sys.executable, "-c", program]) == 0
+    assert done.exists()
+    assert "now.json" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

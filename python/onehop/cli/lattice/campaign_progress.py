@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onehop.cli.common import write_json
+from onehop.error import Error
 from onehop.lattice.measurements import read_measurements
 from onehop.text import seconds_text
 
@@ -73,7 +74,10 @@ class CampaignProgress:
                 while process.poll() is None:
                     with suppress(subprocess.TimeoutExpired):
                         process.wait(SECONDS_BETWEEN)
-                    self.tell(step)
+                    try:
+                        self.tell(step)
+                    except Error as error:  # a full disk ends no run
+                        print(f"onehop: {error}", file=sys.stderr)
             except BaseException:
                 process.kill()
                 raise
