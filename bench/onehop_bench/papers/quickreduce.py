@@ -28,12 +28,7 @@ def quickreduce() -> Study:
     figures = published()["quickreduce"]
     study = Study.of("quickreduce", columns=3)
     overhead, latency, constant, rate = study.fitted()
-    level = {
-        "overhead": overhead * 1e-6,
-        "latency": latency * 1e-6,
-        "bandwidth": figures["link"]["bytes_per_second"],
-    }
-    machine = changed_machine("mi300x", {0: level})
+    machine = changed_machine("mi300x", {0: {"overhead": overhead * 1e-6, "latency": latency * 1e-6}})
     sizes = [kib << 10 for kib in figures["kib"]]
     compressed: list[tuple[str, list[Curve]]] = []
     for ranks in _RANKS:
