@@ -210,7 +210,7 @@ def thermalize(
     require_same(gauge.group, "thermalize", **how, over_relaxations=over_relaxations)
     history = []
     for sweep in range(first, first + sweeps):
-        gauge.heat_bath(beta, seed, sweep)
+        _core.LatticeGauge.heat_bath(gauge, beta, seed, sweep)  # whose arguments are compared above
         for _ in range(over_relaxations):
             gauge.over_relax()
         history.append(gauge.plaquettes().all)
