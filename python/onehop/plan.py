@@ -105,9 +105,13 @@ class Plan(_core.Plan):
 
     def __new__(cls, schedule: Schedule, group: Group, arrays: Sequence[Any], **keywords: Any) -> Any:
         """Make a plan, or an `onehop.device.DevicePlan` of arrays on devices."""
-        if isinstance(arrays, Sequence) and any(device_array(array) is not None for array in arrays):
-            return DevicePlan(instance(schedule, Schedule, "schedule"), group, arrays, **keywords)
-        return _core.Plan.__new__(cls)
+        with heard_by_all(group):
+            on_device = isinstance(arrays, Sequence) and any(map(device_array, arrays))
+        return (
+            DevicePlan(schedule, group, arrays, **keywords)
+            if on_device
+            else _core.Plan.__new__(cls)
+        )
 
     def __init__(
         self,

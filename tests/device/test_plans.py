@@ -62,8 +62,11 @@ PROGRAM = """
     says(onehop.Error, "expected %d bytes of array" % block.nbytes, [short])
     says(onehop.BadInput, "expected 1 arrays, found 2", [held, held])
     says(onehop.BadInput, "and array 1 on the processor's memory", [held, block])
-    # Rank 1 has its array in the processor's memory.
+    # Rank 1 has its array in the processor's memory, or one that no plan takes.
     says(onehop.Error, "", [held if group.rank == 0 else block])
+    class Gaps:
+        __cuda_array_interface__ = dict(shape=(2, 2), typestr="<f8", data=(64, False), strides=(8, 16), version=3)
+    says(onehop.Error, "without gaps", [block if group.rank == 0 else Gaps()])
     group.barrier()
     print("right")
 """

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from commands import Command
+from gauge_files import lime_file, lime_parts
 from onehop import Group
 from onehop.cli import main
 from onehop.lattice import Gauge, Staggered, Wilson, hybrid_monte_carlo, mesons, read_gauge, thermalize
@@ -235,7 +236,7 @@ def test_bad_ensembles_are_refused_and_nothing_is_changed(
             "expected configurations 3 apart, found none between 5 and 11",
         ),
         ((*files, "--flow", 0.1, "-o", stored), "was measured with other options, flow None instead of 0.1"),
-        ((altered, *files[1:], "-o", stored), "expected the links that were measured, with the checksums"),
+        ((altered, *files[1:], "-o", stored), "expected the links that were measured, with the hash"),
         ((*files, files[0], "-o", stored), "with names of their own"),
         ((*files,), "expected --output or --json with several files"),
         ((*files, "-o", tmp_path / "not.h5"), "cannot read measurements from"),
@@ -249,6 +250,20 @@ def test_bad_ensembles_are_refused_and_nothing_is_changed(
     files[3].write_bytes(files[3].read_bytes()[:-3000])
     assert "cut off" in command("lattice", "measure", *files, "-o", stored).stderr
     assert stored.read_bytes() == before
+
+
+def test_links_that_no_checksum_tells_are_compared(run: Path, command: Command, tmp_path: Path) -> None:
+    """The header of a file has no checksums, or a wrong one that was accepted."""
+    file, stored = tmp_path / "1.lime", tmp_path / "run.h5"
+    for wrong in (b"", b"<suma>1</suma><sumb>2</sumb>"):
+        for which, status in ((0, 0), (0, 0), (1, 2)):
+            parts = dict(lime_parts(sorted(run.glob("*.lime"))[which].read_bytes()))
+            parts["scidac-checksum"] = wrong
+            file.write_bytes(lime_file([one for one in parts.items() if one[1]]))
+            done = command("lattice", "measure", file, "-o", stored, "--accept-checksum")
+            assert done.returncode == status, done.stderr
+        assert "expected the links that were measured, with the hash" in done.stderr
+        stored.unlink()
 
 
 def test_measure_takes_the_options_of_solve(command: Command, tmp_path: Path) -> None:

@@ -215,6 +215,13 @@ class _OwnControls(Gate):
         return _own_control(1, self, _circuit("own", "ch", 0, 1))
 
 
+class _OnlyMatrix(Gate):
+    """A gate that Qiskit cannot invert."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        return random_unitary(2, seed=3).data
+
+
 class _Reversed(LieTrotter):
     """A product formula that defines its circuits otherwise than by `expand`."""
 
@@ -267,6 +274,10 @@ OWN: dict[str, Callable[[], Any]] = {
     "inverse clifford": lambda: AnnotatedOperation(
         Clifford(_circuit("own", "cx", 0, 1)), [InverseModifier(), ControlModifier(1, 0)]
     ),
+    "inverse of a multiplexer": lambda: AnnotatedOperation(
+        lib.UCGate([random_unitary(2, seed=k).data for k in (1, 2)]).repeat(2), InverseModifier()
+    ),
+    "inverse of a matrix": lambda: AnnotatedOperation(_OnlyMatrix("own", 1, []), InverseModifier()),
     "inverse of own controls": lambda: AnnotatedOperation(_OwnControls().control(), InverseModifier()),
     "inverse of a fanout": lambda: AnnotatedOperation(_fanout(), [ControlModifier(1, 1), InverseModifier()]),
     "quadratic": lambda: lib.QFTGate(2).control(1, annotated=True).power(2).inverse(),
@@ -294,6 +305,14 @@ def _cp() -> QuantumCircuit:
 def test_gates_that_only_look_like_one_of_the_library(name: str) -> None:
     gate = OWN[name]()
     _assert_equal(gate, 1, gate.definition if isinstance(gate, lib.PauliEvolutionGate) else None)
+
+
+def test_powers_of_unbound_gates_are_refused() -> None:
+    for power in (2, 0.5):
+        circuit = QuantumCircuit(1)
+        circuit.append(AnnotatedOperation(lib.U2Gate(Parameter("a"), 0.3), PowerModifier(power)), [0])
+        with pytest.raises(BadInput, match="bind its parameters first"):
+            from_qiskit(circuit)
 
 
 def test_controls_stay_controls() -> None:

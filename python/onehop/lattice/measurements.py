@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -118,15 +118,22 @@ class Measurements:
             sorted(found.items(), key=lambda one: (first.get(one[0][0], 9), sum(p * p for p in one[0][1])))
         )
 
-    def missing(self, configurations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the configurations that are not measured. Raises BadInput if a file has other links than it had."""
+    def missing(
+        self, configurations: Sequence[dict[str, Any]], hash_of: Callable[[str], str]
+    ) -> list[dict[str, Any]]:
+        """Return the configurations that are not measured. Raises BadInput if a file has other links than it had.
+
+        `hash_of` reads the links of a file whose header does not have the checksums of those that were measured.
+        """
         known = {Path(one["file"]).name: one for one in self.configurations}
         for one in configurations:
             before = known.get(Path(one["file"]).name)
-            if before is not None and one["checksums"].items() - before["checksums"].items():
+            if before is None or (one["checksums"] and one["checksums"] == before["checksums"]):
+                continue
+            if (found := hash_of(one["file"])) != before["hash"]:
                 raise BadInput(
-                    f"{one['file']}: expected the links that were measured, with the checksums "
-                    f"{before['checksums']}, found {one['checksums']}; measure into another file"
+                    f"{one['file']}: expected the links that were measured, with the hash {before['hash']}, found "
+                    f"{found}; measure into another file"
                 )
         return [one for one in configurations if Path(one["file"]).name not in known]
 

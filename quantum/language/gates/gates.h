@@ -18,6 +18,7 @@ struct Gate {
   const Statement* definition = nullptr;  // none: `name` is a gate of onehop::quantum::gate
   bool opaque = false;
   std::int64_t cost = 1;  // operations of a call, at least
+  bool smooth = true;     // whether its matrix has no steps and no corners as its parameters change
 };
 
 // The gates that an included library has; none if it is no library of onehop. "braket" has the gates that programs of

@@ -1,5 +1,6 @@
 // Definitions and calls of gates.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -23,6 +24,26 @@ bool is_finite(const Operation& operation) {
   return std::isfinite(operation.angle) && std::ranges::all_of(operation.values, [](const Complex& one) {
            return std::isfinite(one.real()) && std::isfinite(one.imag());
          });
+}
+
+// Whether a body is the same product of gates for all parameters, of angles without steps and corners.
+bool is_smooth(const Statement& definition) {
+  const auto smooth = [&](const auto& self, const Expression& one) -> bool {
+    constexpr std::array operations = {symbol("+"), symbol("-"), symbol("*"), symbol("/")};
+    Value ignored;
+    const bool number = one.kind == ExpressionKind::integer || one.kind == ExpressionKind::real;
+    const bool known = one.kind == ExpressionKind::name &&
+                       (contains(definition.parameters, one.text) || Arithmetic::constant(one.text, ignored));
+    const bool operation = (one.kind == ExpressionKind::unary || one.kind == ExpressionKind::binary) &&
+                           std::ranges::find(operations, one.symbol) != operations.end();
+    return (number || known || operation) &&
+           std::ranges::all_of(one.parts, [&](const Expression& part) { return self(self, part); });
+  };
+  return std::ranges::all_of(definition.body, [&](const Statement& one) {
+    return one.kind == StatementKind::gate_call && one.gate->smooth &&
+           std::ranges::all_of(one.values, [&](const Expression& angle) { return smooth(smooth, angle); }) &&
+           std::ranges::find(one.modifiers, ModifierKind::power, &Modifier::kind) == one.modifiers.end();
+  });
 }
 
 }  // namespace
@@ -55,6 +76,7 @@ void Expander::define_gate(Statement statement) {
   made->definition = &definition;
   made->opaque = definition.kind == StatementKind::opaque;
   made->cost = std::max<std::int64_t>(check_body(definition.body, definition), 1);
+  made->smooth = is_smooth(definition);
   use_known_gate(*made);
   gates_[made->name] = made.get();
   all_gates_.push_back(std::move(made));
@@ -339,13 +361,13 @@ void Expander::use_known_gate(Gate& gate) {
   const auto& names = gate_names();
   const auto known = std::ranges::find(names, gate.name, &GateName::name);
   if (gate.opaque || known == names.end() || known->qubits != gate.qubits || known->parameters != gate.parameters ||
-      gate.qubits > most_compared || gate.qubits < 1 || gate.cost > largest_compared) {
+      gate.qubits > most_compared || gate.qubits < 1 || gate.cost > largest_compared || !gate.smooth) {
     return;
   }
   std::vector<int> qubits(static_cast<std::size_t>(gate.qubits));
   std::iota(qubits.begin(), qubits.end(), 0);
   std::vector<Linear> angles(static_cast<std::size_t>(gate.parameters));
-  for (std::size_t k = 0; k < angles.size(); ++k) angles[k].constant = 0.3 + 0.7 * static_cast<double>(k);
+  for (std::size_t k = 0; k < angles.size(); ++k) angles[k].constant = std::sqrt(0.1 + static_cast<double>(k));
   Gate library = gate;
   library.name = known->name;
   library.definition = nullptr;

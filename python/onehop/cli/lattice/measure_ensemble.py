@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onehop.cli.common import console, own_rank, progress, write_json
-from onehop.cli.lattice.measured import FlowOptions, Measure, QuarkOptions, measured
+from onehop.cli.lattice.measured import FlowOptions, Measure, QuarkOptions, measured, read_field
 from onehop.cli.screen import Table
 from onehop.error import BadInput, Error
 from onehop.group import Group, together
@@ -39,6 +39,14 @@ def ranks_of_one(ranks: int, configurations: int, grid: tuple[int, ...] | None) 
             f"{counted(each, 'rank')} for each configuration"
         )
     return each
+
+
+def _part(world: Group, configurations: int, grid: tuple[int, ...] | None) -> Group:
+    """Return the ranks that measure a configuration together with this one. Collective."""
+    each = ranks_of_one(world.size, max(configurations, 1), grid)
+    part = world.split(world.rank // each) if each < world.size else world
+    assert part is not None
+    return part
 
 
 def _settings(options: Measure) -> dict[str, Any]:
@@ -84,7 +92,10 @@ def _begin(options: Measure, group: Group) -> tuple[Measurements, list[dict[str,
                 f"{options.output} has measurements of a lattice of {'x'.join(map(str, kept.extents))}, found files of "
                 f"{'x'.join(map(str, extents))}; name another file"
             )
-        return kept, kept.missing(wanted), len(wanted)
+    left = kept.missing(
+        wanted, lambda path: read_field(options, path, _part(group, len(wanted), options.grid))[1].sha256
+    )
+    return kept, left, len(wanted)
 
 
 def _measured(options: Measure, one: dict[str, Any] | None, part: Group) -> dict[str, Any]:
@@ -102,11 +113,9 @@ def measure_ensemble(options: Measure) -> None:
     """Measure the configurations that are missing, and report all. Collective."""
     world = Group.world()
     kept, left, files = _begin(options, world)
-    each = ranks_of_one(world.size, max(len(left), 1), options.grid)
+    part = _part(world, len(left), options.grid)
+    each, at_once = part.size, world.size // part.size
     require_memory_side_by_side(world, [one["file"] for one in left[:1]], each, options.extent)
-    at_once = world.size // each
-    part = world.split(world.rank // each) if each < world.size else world
-    assert part is not None
     written = time.monotonic()
     reports: list[dict[str, Any]] = []
     new: list[dict[str, Any]] = []

@@ -281,10 +281,10 @@ def _flow(gauge: Gauge, options: Measure, time: float) -> tuple[Flow, list[FlowP
         )
 
 
-def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any], GaugeFile, list[FlowPoint]]:
-    """Measure one configuration, and return its report, its file and its flow. Collective."""
+def read_field(options: Measure, file: str, group: Group) -> tuple[Gauge, GaugeFile]:
+    """Read a configuration as it is to be measured. Collective."""
     width = 3 if options.quarks in ("asqtad", "hisq") else 1
-    gauge, found = read_gauge(
+    return read_gauge(
         file,
         group,
         options.grid,
@@ -293,6 +293,11 @@ def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any],
         accept_open=options.flow is options.quarks is options.wilson_loops is None,
         **options.reading(),
     )
+
+
+def measured(options: Measure, file: str, group: Group) -> tuple[dict[str, Any], GaugeFile, list[FlowPoint]]:
+    """Measure one configuration, and return its report, its file and its flow. Collective."""
+    gauge, found = read_field(options, file, group)
     is_open = found.boundary == "open"
     loop, strength = polyakov_loop(gauge), field_strength(gauge)
     if options.charge == "5li":

@@ -7,6 +7,7 @@ that are none of the known classes become their definitions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -247,7 +248,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     base, controls, values = _as_redefined(operation.base_op), 0, 0
     for modifier in operation.modifiers:
         if isinstance(modifier, InverseModifier):
-            base = base.inverse() if _has_inverse(base) else _power(base, -1)
+            base = _inverse(base)
         elif isinstance(modifier, PowerModifier):
             base = _power(base, modifier.power)
         elif isinstance(modifier, ControlModifier):
@@ -260,12 +261,16 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
     return _with_controls(gate_operations(base, qubits[controls:]), qubits[:controls], values)
 
 
-def _has_inverse(base: Any) -> bool:
-    """Check for an inverse of Qiskit's; that of a controlled gate ignores its definition, which decides."""
+def _inverse(base: Any) -> Any:
+    """Invert a gate as Qiskit does; but its inverse of a controlled gate ignores the definition, which decides."""
     from qiskit.circuit import ControlledGate
+    from qiskit.exceptions import QiskitError
 
     own = isinstance(base, ControlledGate) and _class_of(base) not in _plain_controls()
-    return hasattr(base, "inverse") and (not own or CONVERSION.get().controls_base(base))
+    if hasattr(base, "inverse") and (not own or CONVERSION.get().controls_base(base)):
+        with suppress(QiskitError):  # of a gate that Qiskit cannot invert without its matrix
+            return base.inverse()
+    return _power(base, -1)
 
 
 def _power(base: Any, exponent: float) -> Any:
@@ -274,14 +279,15 @@ def _power(base: Any, exponent: float) -> Any:
     from qiskit.exceptions import QiskitError
     from qiskit.quantum_info import Operator
 
-    if _class_of(base) in _standard() and float(exponent).is_integer():
-        return base.power(int(exponent))
-    if base.num_qubits > _LARGEST_MATRIX:
+    whole = _class_of(base) in _standard() and float(exponent).is_integer()
+    if base.num_qubits > _LARGEST_MATRIX and not whole:
         raise BadInput(
             f"{base.name}: expected a gate on at most {_LARGEST_MATRIX} qubits to raise to the power {exponent}, found "
             f"one on {base.num_qubits}"
         )
     try:
+        if whole:
+            return base.power(int(exponent))
         return UnitaryGate(Operator(base).power(exponent), label=f"{base.name}^{exponent}")
     except (QiskitError, TypeError, ValueError) as error:
         raise BadInput(
