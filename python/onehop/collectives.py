@@ -105,8 +105,15 @@ def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict
         True or false; `.reason` says why not.
     """
     try:
+        op = operator_of(op)
+        on_device = device_array(array) is not None
+        if not on_device and not _is_native(array, op):
+            _check_any(array, op, codec)
+            return Verdict(True)
         kind = number_type(array)
-        if device_array(array) is None:
+        if op not in NATIVE:
+            return Verdict(False, f"{op} needs a NumPy array")
+        if not on_device:
             memory_of(array, True, "the array")
         if kind.startswith("int") and (codec != "raw" or op == "mean"):
             return Verdict(False, f"{op} of {kind} does not exist with the codec {codec}")
@@ -178,14 +185,13 @@ def allreduce(
     >>> onehop.allreduce(group, np.ones(3)) / group.size
     array([1., 1., 1.])
     """
+    op = operator_of(op)
     if (place := device_array(array)) is not None:
-        operator_of(op)
         sums = device_sums.sums_of(plans(group), place.device)
         used = codec_to_use(group, codec, place.bytes, compress_above, sums.core)
         return device_sums.allreduce(group, array, op, used, out)
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
-    op = operator_of(op)
     if not _is_native(array, op):
         return _allreduce_any(group, array, op, codec, out)
     kind = number_type(array)

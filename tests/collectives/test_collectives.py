@@ -222,7 +222,7 @@ def test_should_allreduce_says_why_not() -> None:
     assert collectives.should_allreduce(np.zeros(5, np.float32), "q6")
     for array, codec, reason in (
         (np.zeros((4, 4))[:, 1], "raw", "contiguous"),
-        (np.zeros(4, np.uint8), "raw", "uint8"),
+        (np.zeros(4, np.uint8), "q8", "uint8"),
         (np.zeros(4, np.int32), "q8", "int32"),
         (np.zeros(4), "q9", "q9"),
         ("text", "raw", "float32"),
@@ -231,6 +231,17 @@ def test_should_allreduce_says_why_not() -> None:
         verdict = collectives.should_allreduce(array, codec)
         assert not verdict
         assert reason in verdict.reason
+    for dtype in (np.int8, np.int32, np.bool_, np.complex64, np.float16):
+        for op in ("sum", "average", "min", "bitwise_and", "logical_or", "other"):
+            verdict = collectives.should_allreduce(np.ones(3, dtype), op=op)
+            try:
+                onehop.allreduce(onehop.Group.alone(), np.ones(3, dtype), op)
+            except BadInput:
+                assert not verdict
+            else:
+                assert verdict
+    (mean,) = onehop.allreduce(onehop.Group.alone(), [np.ones(3)], "average")
+    assert mean.tolist() == [1, 1, 1]
 
 
 def test_a_nan_anywhere_gives_a_nan() -> None:

@@ -16,6 +16,7 @@ from onehop.text import counted, shortened
 __all__ = ["PauliSum", "PauliTerm"]
 
 _NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_LETTERS = frozenset("XYZ")
 _FACTOR = r"(?:[IXYZ]_?\d+|I(?![A-Za-z0-9_]))"
 _LABEL = r"[IXYZ]+(?![A-Za-z0-9_])"
 _FACTORS = rf"{_FACTOR}(?:\s*(?:\*\s*)?{_FACTOR})*"
@@ -42,7 +43,7 @@ class PauliTerm:
     Raises
     ------
     BadInput
-        The weight is not finite.
+        The weight is not finite, or a factor is no qubit with a letter.
     """
 
     coefficient: complex
@@ -55,6 +56,14 @@ class PauliTerm:
             is_finite = False
         if not is_finite:
             raise BadInput(f"expected a finite weight of a Pauli string, found {quoted(self.coefficient)}")
+        try:
+            are_pairs = all(qubit >= 0 and letter in _LETTERS for qubit, letter in self.paulis)
+        except (TypeError, ValueError):
+            are_pairs = False
+        if not are_pairs:
+            raise BadInput(
+                f"expected pairs of a qubit and a letter X, Y or Z in a Pauli string, found {quoted(self.paulis)}"
+            )
 
     @property
     def x_mask(self) -> int:

@@ -27,7 +27,7 @@ def entropy_of(matrix: NDArray[Any], base: float) -> float:
     """Return the von Neumann entropy of a density matrix."""
     eigenvalues = np.linalg.eigvalsh(matrix)
     eigenvalues = eigenvalues[eigenvalues > 0]
-    return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
+    return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(float(base)))
 
 
 class SplitState(ABC):

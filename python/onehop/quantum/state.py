@@ -318,7 +318,7 @@ def rotations_to(bases: str, measured: Sequence[int], qubits: int) -> tuple[Circ
 
     Raise BadInput if there is not one letter X, Y or Z for each measured qubit.
     """
-    if len(bases) != len(measured) or set(bases) - set("XYZ"):
+    if len(instance(bases, str, "bases")) != len(measured) or set(bases) - set("XYZ"):
         raise BadInput(f"expected a letter X, Y or Z for each of {len(measured)} qubits, found {bases!r}")
     there, back = Circuit(qubits), Circuit(qubits)
     for letter, qubit in zip(bases, measured, strict=True):
