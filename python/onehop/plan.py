@@ -106,12 +106,11 @@ class Plan(_core.Plan):
     def __new__(cls, schedule: Schedule, group: Group, arrays: Sequence[Any], **keywords: Any) -> Any:
         """Make a plan, or an `onehop.device.DevicePlan` of arrays on devices."""
         with heard_by_all(group):
-            on_device = isinstance(arrays, Sequence) and any(map(device_array, arrays))
-        return (
-            DevicePlan(schedule, group, arrays, **keywords)
-            if on_device
-            else _core.Plan.__new__(cls)
-        )
+            places = list(filter(None, map(device_array, arrays))) if isinstance(arrays, Sequence) else []
+            for place in places:
+                _core.Device.named(place.device)  # there is such a device
+                instance(schedule, Schedule, "schedule")
+        return DevicePlan(schedule, group, arrays, **keywords) if places else _core.Plan.__new__(cls)
 
     def __init__(
         self,

@@ -8,8 +8,6 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import PlanCounters, Schedule
-from onehop.arguments import instance
-from onehop.channel import heard_by_all
 from onehop.device.arrays import Place, device_array, torch_stream
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -27,9 +25,6 @@ class DevicePlan:
     def __init__(self, schedule: Schedule, group: Group, arrays: Sequence[Any], **keywords: Any) -> None:
         places = [None if array is None else device_array(array) for array in arrays]
         on_device = [place for place in places if place is not None]
-        with heard_by_all(group):
-            instance(schedule, Schedule, "schedule")
-            device = _core.Device.named(on_device[0].device)
         error = ""
         try:
             _check(arrays, places, keywords)
@@ -41,7 +36,7 @@ class DevicePlan:
         self._core = _core.DevicePlan(
             group,
             schedule,
-            device,
+            _core.Device.named(on_device[0].device),
             [(0, 0) if place is None else (place.address, place.bytes) for place in places],
             error,
         )

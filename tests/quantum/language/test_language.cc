@@ -187,11 +187,10 @@ TEST(Language, GatesOfTheProgramComeBeforeThoseOfALibrary) {
   EXPECT_EQ(steps(head + "gate rzz(t) a, b { cx a, b; rz(t) b; cx a, b; } rzz(1) q[0], q[1];"), "rzz 0 1");
   // One that says the same for some angles is not.
   for (const std::string body : {"U(0, 0, arccos(cos(t))) a;", "if (t < 2) { U(0, 0, t) a; }", "U(0, 0, t % 5) a;",
-                                 "pow(0.5) @ U(0, 0, 2 * t) a;", "f(t) a;", "U(0, 0, 0.3) a;",
-                                 "U(0, 0, n * t) a;"}) {
-    EXPECT_EQ(steps(head + "int n = 1; gate f(t) a { U(0, 0, arcsin(sin(t))) a; } gate p(t) a { " + body +
-                    " } p(0.3) q[0];"),
-              "U 0");
+                                 "pow(0.5) @ U(0, 0, 2 * t) a;", "f(t) a;", "U(0, 0, 0.3) a;", "U(0, 0, n * t) a;"}) {
+    EXPECT_EQ(
+        steps(head + "int n = 1; gate f(t) a { U(0, 0, arcsin(sin(t))) a; } gate p(t) a { " + body + " } p(0.3) q[0];"),
+        "U 0");
   }
 }
 
