@@ -113,7 +113,7 @@ EngineCounters DeviceAmplitudes::run(DeviceAmplitudes* bra, std::span<const Loca
   EngineCounters counters;
   if (operations.empty()) return counters;
   const double begin = base::steady_seconds();
-  const PassList list = make_pass_list(bits_, operations, device_tile_sizes(bits_, is_double_));
+  const PassList list = make_pass_list(bits_, operations, device_tile_sizes(bits_, is_double_, bra != nullptr ? 2 : 1));
   for (const Pass& pass : list.passes) {
     if (pass.tile == 0) check_direct(operations[pass.items.front().index]);
   }
@@ -155,7 +155,7 @@ std::size_t DeviceAmplitudes::run_batch(const PassList& list, std::size_t first,
     } else {
       const LocalOperation& op = operations[pass.items.front().index];
       // The probe of a string that fits a tile is in one.
-      const TileSizes sizes = device_tile_sizes(bits_, is_double_);
+      const TileSizes sizes = device_tile_sizes(bits_, is_double_, 2);
       const bool alone = std::popcount(op.x_mask >> sizes.low) > sizes.tile - sizes.low;
       if (both.bra != nullptr && op.probe >= 0 && alone) {
         both.derivatives[static_cast<std::size_t>(op.probe)] += op.weight * product_of(*both.bra, op);

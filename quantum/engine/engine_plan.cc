@@ -139,9 +139,9 @@ TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude) {
   return sizes;
 }
 
-TileSizes device_tile_sizes(int bits, bool is_double) {
-  const int tile = std::min(bits, is_double ? 10 : 11);
-  return {.tile = tile, .low = std::min(tile, 5), .matrices = true, .steepest_varying = 1e6};
+TileSizes device_tile_sizes(int bits, bool is_double, int states) {
+  const int tile = std::min(bits, (is_double ? 12 : 13) - states);
+  return {.tile = tile, .low = std::min(tile, 4), .matrices = true, .steepest_varying = 1e6};
 }
 
 std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes) {

@@ -25,8 +25,9 @@ struct TileSizes {
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
 // For passes over two states: the tiles of both fit in the cache.
 [[nodiscard]] TileSizes tile_sizes_of_two(int bits, int bytes_per_amplitude);
-// On a device: 16 KiB of amplitudes, so that three tiles fit into the shared memory of a group on every card.
-[[nodiscard]] TileSizes device_tile_sizes(int bits, bool is_double);
+// On a device, for passes over one or two states: their tiles and another one fit into the 64 KiB of shared memory that
+// a group has on every card, and rows are 128 bytes or more.
+[[nodiscard]] TileSizes device_tile_sizes(int bits, bool is_double, int states = 1);
 
 struct Pass {
   std::uint64_t tile = 0;   // a mask of the bits of the tile; 0: the pass applies its only item directly

@@ -10,6 +10,7 @@
 #include "onehop/error.h"
 #include "src/base/env.h"
 #include "src/device/codec_tiles.h"
+#include "src/device/kernel_trials.h"
 
 namespace onehop::device {
 namespace {
@@ -17,25 +18,10 @@ namespace {
 constexpr Shape shape{.groups = 32, .threads = 256, .shared_bytes = codec_shared_bytes};
 constexpr std::array codecs{Codec::fp16, Codec::bf16, Codec::fp8, Codec::q8, Codec::q6, Codec::q4, Codec::q3};
 
-std::int64_t tile_bytes_of(Codec codec) {
-  switch (codec) {
-    case Codec::fp8:
-      return tile_bytes<Fp8>;
-    case Codec::q8:
-      return tile_bytes<Q8>;
-    case Codec::q6:
-      return tile_bytes<Q6>;
-    case Codec::q4:
-      return tile_bytes<Q4>;
-    case Codec::q3:
-      return tile_bytes<Q3>;
-    default:
-      return tile_bytes<Fp16>;
-  }
-}
-
-std::int64_t wire_bytes(Codec codec, std::int64_t count) {
-  return (count + tile_numbers - 1) / tile_numbers * tile_bytes_of(codec);
+// Of whole tiles.
+std::size_t wire_bytes(Codec codec, std::int64_t count) {
+  const std::int64_t tiles = (count + tile_numbers - 1) / tile_numbers;
+  return static_cast<std::size_t>(tiles * tile_blocks * encoded_bytes(codec, ElementType::float32, block_numbers));
 }
 
 // Blocks of ordinary numbers, of all bit patterns, and of zeros, infinities and subnormal numbers.
@@ -54,36 +40,55 @@ std::vector<float> numbers(std::int64_t count) {
   return found;
 }
 
-struct Results {
-  std::vector<std::byte> wire;
-  std::vector<std::byte> back;
+// The first byte that differs, in words; empty if none does.
+std::string difference(std::span<const std::byte> found, std::span<const std::byte> expected) {
+  const auto [at, other] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
+  if (at == found.end()) return {};
+  return "byte " + std::to_string(at - found.begin()) + " is " + std::to_string(std::to_integer<int>(*at)) +
+         ", expected " + std::to_string(std::to_integer<int>(*other));
+}
+
+struct Outcome {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::byte>> after;  // the results after every step
+  std::string error;                          // of the device, which then made no other step
 };
 
-Results round_trip(Device& device, Codec codec, std::span<const float> values) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  const Stream stream = device.make_stream();
-  const Memory plain = device.allocate(4 * count);
-  const Memory wire = device.allocate(wire_bytes(codec, count));
-  Results found{std::vector<std::byte>(static_cast<std::size_t>(wire.bytes())),
-                std::vector<std::byte>(static_cast<std::size_t>(plain.bytes()))};
-  const CodecArguments arguments{plain.data(), wire.data(), static_cast<uint64_t>(count), NumberType::float32};
-  device.copy_in(stream, plain.data(), values.data(), plain.bytes());
-  device.fill(stream, wire.data(), std::byte{0}, wire.bytes());
-  device.launch(stream, "onehop_encode_" + std::string(to_string(codec)), shape, arguments);
-  device.copy_out(stream, found.wire.data(), wire.data(), wire.bytes());
-  device.fill(stream, plain.data(), std::byte{0xff}, plain.bytes());
-  device.launch(stream, "onehop_decode_" + std::string(to_string(codec)), shape, arguments);
-  device.copy_out(stream, found.back.data(), plain.data(), plain.bytes());
-  device.synchronize(stream);
+Outcome run(Device& device, const std::function<void(Trial&)>& build, std::size_t room) {
+  Outcome found;
+  try {
+    const Memory memory = device.allocate(static_cast<std::int64_t>(room));
+    const Stream stream = device.make_stream();
+    Trial trial;
+    trial.memory = memory.data();
+    build(trial);
+    for (const Trial::Step& step : trial.steps) found.names.push_back(step.name);
+    device.copy_in(stream, memory.data(), trial.bytes.data(), std::ssize(trial.bytes));
+    for (const Trial::Step& step : trial.steps) {
+      device.launch(stream, step.kernel, step.shape, step.arguments.data(), step.arguments.size());
+      std::vector<std::byte> results(trial.compared);
+      device.copy_out(stream, results.data(), memory.data(), std::ssize(results));
+      device.synchronize(stream);
+      found.after.push_back(std::move(results));
+    }
+  } catch (const Error& error) {
+    found.error = error.what();
+  }
   return found;
 }
 
-// The first byte that differs, in words; empty if none does.
-std::string difference(std::span<const std::byte> found, std::span<const std::byte> expected, const char* what) {
-  const auto [at, other] = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end());
-  if (at == found.end()) return {};
-  return "byte " + std::to_string(at - found.begin()) + " of the " + what + " is " +
-         std::to_string(std::to_integer<int>(*at)) + ", expected " + std::to_string(std::to_integer<int>(*other));
+// Compares the results after every step with the processor's, and returns the last ones.
+std::vector<std::byte> compare(Device& device, const std::function<void(Trial&)>& build, std::size_t room,
+                               std::vector<KernelCheck>& checks) {
+  const Outcome found = run(device, build, room);
+  const Outcome right = run(*Device::processor(), build, room);
+  for (std::size_t s = 0; s < right.after.size(); ++s) {
+    const bool failed = s == found.after.size();
+    checks.push_back({right.names[s], "the kernels on the processor",
+                      failed ? found.error : difference(found.after[s], right.after[s])});
+    if (failed) return {};
+  }
+  return found.after.back();
 }
 
 }  // namespace
@@ -92,32 +97,36 @@ std::vector<KernelCheck> check_kernels(Device& device, bool quick) {
   std::vector<KernelCheck> checks;
   const std::vector<float> values = numbers(quick ? 3 * tile_numbers + 17 : (std::int64_t{4} << 20U) + 17);
   const auto source = std::as_bytes(std::span(values));
+  constexpr std::size_t least_room = std::size_t{1} << 18U;
   for (const Codec codec : codecs) {
     const std::string name(to_string(codec));
-    KernelCheck encoding{"onehop_encode_" + name, "the kernels on the processor", {}};
-    KernelCheck decoding{"onehop_decode_" + name, "the codecs of the processor", {}};
-    try {
-      const Results found = round_trip(device, codec, values);
-      encoding.error = difference(found.wire, round_trip(*Device::processor(), codec, values).wire, "code");
-      std::vector<std::byte> wire(static_cast<std::size_t>(
-          encoded_bytes(codec, ElementType::float32, static_cast<std::int64_t>(values.size()))));
-      std::vector<std::byte> expected(source.size());
-      encode(codec, ElementType::float32, source, wire);
-      decode(codec, ElementType::float32, wire, expected);
-      decoding.error = difference(found.back, expected, "numbers");
-    } catch (const Error& error) {
-      (encoding.error.empty() ? encoding : decoding).error = error.what();
-    }
-    checks.push_back(encoding);
-    checks.push_back(decoding);
+    const auto build = [&](Trial& trial) {
+      auto* const wire = trial.put(std::vector<std::byte>(wire_bytes(codec, std::ssize(values))));
+      float* const back = trial.put(std::vector<float>(values.size(), -1));
+      trial.end_of_results();
+      CodecArguments arguments{trial.put(values), wire, values.size(), NumberType::float32};
+      trial.launch("encode_" + name, shape, arguments);
+      arguments.numbers = back;
+      trial.launch("decode_" + name, shape, arguments);
+    };
+    const std::vector<std::byte> found = compare(device, build, least_room + 4 * source.size(), checks);
+    if (found.empty()) continue;
+    std::vector<std::byte> wire(
+        static_cast<std::size_t>(encoded_bytes(codec, ElementType::float32, std::ssize(values))));
+    std::vector<std::byte> expected(source.size());
+    encode(codec, ElementType::float32, source, wire);
+    decode(codec, ElementType::float32, wire, expected);
+    checks.push_back({checks.back().name, "the codecs of the processor",
+                      difference(std::span(found).last(expected.size()), expected)});
   }
+  for (const auto& build : kernel_trials()) compare(device, build, least_room, checks);
   return checks;
 }
 
 std::vector<Rate> measure_kernels(Device& device, std::int64_t bytes) {
   constexpr int times = 10;
   const Memory plain = device.allocate(bytes);
-  const Memory other = device.allocate(std::max(bytes, wire_bytes(Codec::fp16, bytes / 4)));
+  const Memory other = device.allocate(std::max(bytes, static_cast<std::int64_t>(wire_bytes(Codec::fp16, bytes / 4))));
   const Stream stream = device.make_stream();
   const Shape full{std::max(1U, device.resident_groups("onehop_encode_q8", shape)), shape.threads, shape.shared_bytes};
   device.fill(stream, plain.data(), std::byte{0}, bytes);

@@ -23,16 +23,31 @@ from onehop.device.sums import DeviceSums
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.output import write_file
+from onehop.patterns import halo
+from onehop.plan import Plan
+from onehop.quantum import Circuit, State, simulate
+from onehop.quantum.generators import evolution, qpe, random_circuit, tfim
 
-_GOAL = 0.6  # of the rate of a copy
 _SEED = 43
+_CODEC_GOAL, _PASS_GOAL = 0.6, 0.75  # of the rate of a copy
+# Seconds on an A100 at 33 qubits (Brown et al., "Multi-GPU Quantum Circuit Simulation and the Impact of Network
+# Performance", Fig. 1).
+_PUBLISHED = {"qpe": 5.2, "tfim": 72.6}
+_SIZES = (12, 12, 18, 24, 27, 30, 33)  # the first one warms up
+_SECONDS, _QUICK_SECONDS = 60, 4  # of a circuit, at most
+
+Found = dict[str, bool]
 
 
-def _sums(device: str, ranks: int, quick: bool) -> list[dict[str, Any]]:
-    """Compare sums of several ranks, threads of this process on one device, with NumPy's."""
+def _checked(name: str, ok: bool, against: str, error: str = "") -> dict[str, Any]:
+    return {"name": name, "ok": ok, "against": against, "error": error}
+
+
+def _on_threads(ranks: int, work: Callable[[Group], Found]) -> Found:
+    """Run on ranks that are threads of this process, which share the device; what differs on one differs."""
     barrier, shared = Barrier(ranks), [b""] * ranks
 
-    def gather(rank: int) -> Callable[[bytes], list[bytes]]:
+    def rank_of(rank: int) -> Found:
         def allgather(mine: bytes) -> list[bytes]:
             shared[rank] = mine
             barrier.wait(60)
@@ -40,38 +55,104 @@ def _sums(device: str, ranks: int, quick: bool) -> list[dict[str, Any]]:
             barrier.wait(60)
             return found
 
-        return allgather
-
-    rng = np.random.default_rng(_SEED)
-    counts = [1000, 100_001] if quick else [1, 1000, 100_001, 3_000_000]
-    numbers = {count: rng.integers(-99, 99, (ranks, count)).astype(np.float32) for count in counts}
-
-    def rank_of(rank: int) -> dict[str, bool]:
-        group = Group.from_allgather(rank, ranks, gather(rank))
-        sums = DeviceSums(plans(group), device)
-        stream = sums.make_stream()
-        found = {}
-        # Freeing memory of a card waits for its kernels, those of other ranks, too: nothing is freed on the way.
-        kept = [array(numbers[count][rank], device) for _ in range(2) for count in counts]
-        group.barrier()
-        for shots in (1, 2):
-            for number, count in enumerate(counts):
-                held = kept[(shots - 1) * len(counts) + number]
-                place = device_array(held)
-                assert place is not None
-                sums.run(place, place, "sum", "raw", shots, stream.native)
-                sums.core.wait(stream.native)
-                same = np.array_equal(held.numpy(), numbers[count].sum(axis=0))
-                found[f"sum of {ranks} ranks, {shots} shots, {count} numbers"] = bool(same)
-        group.barrier()
-        return found
+        try:
+            return work(Group.from_allgather(rank, ranks, allgather))
+        except BaseException:
+            barrier.abort()
+            raise
 
     with ThreadPoolExecutor(ranks) as pool:
         results = list(pool.map(rank_of, range(ranks)))
-    return [
-        {"name": name, "ok": all(one[name] for one in results), "against": "NumPy", "error": ""}
-        for name in results[0]
-    ]
+    return {name: all(one[name] for one in results) for name in results[0]}
+
+
+def _sums(group: Group, device: str, quick: bool) -> Found:
+    rng = np.random.default_rng(_SEED)
+    counts = [1000, 100_001] if quick else [1, 1000, 100_001, 3_000_000]
+    numbers = {count: rng.integers(-99, 99, (group.size, count)).astype(np.float32) for count in counts}
+    sums = DeviceSums(plans(group), device)
+    stream = sums.make_stream()
+    found = {}
+    # Freeing memory of a card waits for its kernels, those of other ranks, too: nothing is freed on the way.
+    kept = [(shots, count, array(numbers[count][group.rank], device)) for shots in (1, 2) for count in counts]
+    group.barrier()
+    for shots, count, held in kept:
+        place = device_array(held)
+        assert place is not None
+        sums.run(place, place, "sum", "raw", shots, stream.native)
+        sums.core.wait(stream.native)
+        same = np.array_equal(held.numpy(), numbers[count].sum(axis=0))
+        found[f"sum of {group.size} ranks, {shots} shots, {count} numbers"] = same
+    group.barrier()
+    return found
+
+
+def _halos(group: Group, device: str) -> Found:
+    side = 4 * group.size
+    whole = np.pad(np.arange(6.0 * side).reshape(side, 6), 1, mode="wrap")
+    expected = whole[4 * group.rank : 4 * group.rank + 6]
+    block = np.zeros_like(expected)
+    block[1:-1, 1:-1] = expected[1:-1, 1:-1]
+    held = array(block, device)
+    schedule = halo(extents=(side, 6), grid=(group.size, 1), periodic=True, corners=True, dtype=np.float64)
+    plan = Plan(schedule, group, [held])
+    stream = _core.Device.named(device).make_stream()
+    group.barrier()
+    for _ in range(3):
+        plan.run(stream.native)
+    plan.wait()
+    group.barrier()
+    return {f"halo of {group.size} ranks": np.array_equal(held.numpy(), expected)}
+
+
+def _states(group: Group, device: str, quick: bool) -> Found:
+    """Circuits on a state that is split over the ranks, which exchange amplitudes."""
+    found = {}
+    for qubits in (6, 12) if quick else (*range(4, 14), 18):
+        circuit = random_circuit(qubits, depth=6, seed=qubits).to_circuit()
+        expected = State(qubits, Group.alone())
+        expected.run(circuit)
+        for precision, tolerance in (("single", 1e-5), ("double", 1e-12)):
+            state = State(qubits, group, precision=precision, device=device)
+            state.run(circuit)
+            near = bool(np.allclose(state.vector(), expected.vector(), rtol=0, atol=tolerance))
+            what = "passes" if group.size == 1 else f"exchanges of {group.size} ranks"
+            found[f"{what}, {qubits} qubits, {precision} precision"] = near
+    return found
+
+
+def _circuit(name: str, qubits: int) -> Circuit:
+    if name == "qpe":
+        return qpe(qubits).to_circuit()
+    model = tfim((3, qubits // 3), lattice="triangular", periodic=True)
+    return evolution(model, qubits, steps=10, order=1, mirror=True).to_circuit()
+
+
+def _rate(name: str, value: float, limit: float | None, unit: str = "B/s") -> dict[str, Any]:
+    ratio = limit and (limit / value if unit == "s" else value / limit)
+    return {"name": name, "value": value, "limit": limit, "ratio": ratio, "unit": unit}
+
+
+def _circuit_rates(core: _core.Device, device: str, quick: bool, copy: float) -> list[dict[str, Any]]:
+    """Measure circuits of 30 and 33 qubits, or of the most that memory and time allow."""
+    rates = []
+    for name, published in _PUBLISHED.items():
+        found: dict[int, Any] = {}
+        for qubits in _SIZES:
+            expected = max((one.seconds * 2 ** (qubits - n) for n, one in found.items()), default=0.0)
+            most = _QUICK_SECONDS if quick else _SECONDS
+            if qubits not in found and (
+                expected > most or (8 << qubits) + (64 << 20) > core.free_memory()
+            ):
+                break
+            found[qubits] = simulate(_circuit(name, qubits), precision="single", device=device)
+        for qubits in [n for n in found if n >= 30] or [max(found)]:
+            one = found[qubits]
+            limit = published if qubits == 33 and core.kind != "processor" else None
+            rates.append(_rate(f"{name} of {qubits} qubits", one.seconds, limit, "s"))
+            speed = one.passes * (8 << qubits) / one.seconds
+            rates.append(_rate(f"passes of {name} of {qubits} qubits", speed, copy))
+    return rates
 
 
 def check(
@@ -84,15 +165,15 @@ def check(
     device : str
         "cuda", "hip", "cuda:1" or "processor".
     quick : bool
-        Fewer numbers.
+        Fewer numbers and smaller circuits.
     show : callable
         Is called with the name of each step before it.
 
     Returns
     -------
     dict
-        `device`, `ok`, `checks` (name, ok, against, error) and `rates` (name, value and limit in bytes per second,
-        ratio).
+        `device`, `ok`, `checks` (name, ok, against, error) and `rates` (name, value, limit, ratio, unit): bytes per
+        second against a copy, and seconds of circuits against those published for an A100, or None.
 
     Raises
     ------
@@ -100,28 +181,29 @@ def check(
         There is no such device, or it cannot be used.
     """
     core = _core.Device.named(device)
-    show(f"kernels of codecs on {core}")
-    checks = [
-        {"name": name, "ok": ok, "against": against, "error": error}
-        for name, ok, against, error in core.check(quick)
+    show(f"kernels on {core}")
+    checks = [_checked(*found) for found in core.check(quick)]
+    steps: list[tuple[str, int, str, Callable[[Group], Found]]] = [
+        (f"sums of {ranks} ranks", ranks, "NumPy", lambda group: _sums(group, device, quick))
+        for ranks in ((2,) if quick else (2, 4, 8))
     ]
-    for ranks in (2,) if quick else (2, 4, 8):
-        show(f"sums of {ranks} ranks on {core}")
+    steps.append(("halos", 2, "NumPy", lambda group: _halos(group, device)))
+    for ranks in (1, 2) if quick else (1, 2, 4):
+        name = "passes" if ranks == 1 else f"exchanges of {ranks} ranks"
+        steps.append((name, ranks, "the processor's engine", lambda group: _states(group, device, quick)))
+    for name, ranks, against, work in steps:
+        show(f"{name} on {core}")
         try:
-            checks += _sums(device, ranks, quick)
+            checks += [_checked(one, ok, against) for one, ok in _on_threads(ranks, work).items()]
         except Error as error:
-            checks.append(
-                {"name": f"sums of {ranks} ranks", "ok": False, "against": "NumPy", "error": str(error)}
-            )
+            checks.append(_checked(name, False, against, str(error)))
     ok = all(one["ok"] for one in checks)
     rates = []
     if ok:
         show(f"rates of {core}")
         size = 1 << 20 if core.kind == "processor" or quick else 1 << 30
-        rates = [
-            {"name": name, "value": value, "limit": limit, "ratio": value / limit}
-            for name, value, limit in core.rates(min(size, core.free_memory() // 4 // 4096 * 4096))
-        ]
+        codecs = core.rates(min(size, core.free_memory() // 4 // 4096 * 4096))
+        rates = [_rate(*found) for found in codecs] + _circuit_rates(core, device, quick, codecs[0][2])
     return {"device": str(core), "ok": ok, "checks": checks, "rates": rates}
 
 
@@ -133,8 +215,13 @@ def lines(found: dict[str, Any]) -> list[str]:
     ]
     text += [f"  {one['name']}: differs from {one['against']} {one['error']}".rstrip() for one in failed]
     for one in found["rates"]:
-        goal = "" if one["ratio"] >= _GOAL else f"  (goal: {_GOAL})"
-        text.append(f"  {one['name']}: {one['value'] / 1e9:.3g} GB/s, {one['ratio']:.2f} of a copy{goal}")
+        if one["unit"] == "s":
+            than = f", {one['ratio']:.2f} times as fast as an A100, as published" if one["ratio"] else ""
+            text.append(f"  {one['name']}: {one['value']:.3g} s{than}")
+            continue
+        goal = _PASS_GOAL if one["name"].startswith("passes") else _CODEC_GOAL
+        missed = "" if one["ratio"] >= goal else f"  (goal: {goal})"
+        text.append(f"  {one['name']}: {one['value'] / 1e9:.3g} GB/s, {one['ratio']:.2f} of a copy{missed}")
     return text
 
 
