@@ -148,6 +148,22 @@ breaks assertion "cards, flags are no release" device -DWEAK -DPLAIN_FLAG
 breaks assertion "cards, a barrier is missing before the next flags" device -DREAD_LATE
 breaks assertion "cards, a kernel that is stopped goes on" device -DRANKS=3 -DMEETINGS=2 -DLOSS -DGO_ON
 
+holds "messages of plans between cards, numbers wrap" device_plan
+holds "messages of plans between cards, one way" device_plan -DONE_WAY
+holds "messages of plans between cards, stores leave in any order" device_plan -DWEAK -DRUNS=5
+holds "messages of plans between cards, one way, stores leave in any order" device_plan -DONE_WAY -DWEAK
+holds "messages of plans between three cards" device_plan -DRANKS=3 -DRUNS=4
+holds "messages of plans between three cards, one ends at any moment" device_plan -DRANKS=3 -DRUNS=2 -DLOSS
+ends "messages of plans between cards, one ends at any moment" device_plan -DLOSS -DRUNS=4
+breaks assertion "plans on cards, one set of memory" device_plan -DONE_WAY -DONE_SET
+breaks assertion "plans on cards, the sender does not wait" device_plan -DONE_WAY -DNO_SECOND_FLAG
+breaks deadlock "plans on cards, a flag that is ahead does not count" device_plan -DEQUAL
+breaks deadlock "plans on cards, numbers that do not wrap" device_plan -DNO_WRAP
+breaks assertion "plans on cards, flags stored before the data" device_plan -DFLAG_FIRST
+breaks assertion "plans on cards, flags are no release" device_plan -DWEAK -DPLAIN_FLAG
+breaks assertion "plans on cards, a barrier is missing before the flag" device_plan -DONE_WAY -DREAD_LATE
+breaks assertion "plans on cards, a kernel that is stopped goes on" device_plan -DRANKS=3 -DRUNS=2 -DLOSS -DGO_ON
+
 holds "a transport that must be driven" driven
 ends "a transport that must be driven" driven
 breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT

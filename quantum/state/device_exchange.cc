@@ -14,6 +14,7 @@
 #include "quantum/state/state_impl.h"
 #include "src/base/one_size.h"
 #include "src/base/text.h"
+#include "src/device/self_test.h"
 
 namespace onehop::quantum {
 namespace {
@@ -143,6 +144,7 @@ std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits,
   try {
     share = device_of(group, options.device);
     check_device_memory(share, qubits, group.size(), precision);
+    device::check_at_first_use(*share.device);
   } catch (const Error& error) {
     mine = std::current_exception();
     text = error.what();

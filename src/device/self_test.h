@@ -10,14 +10,13 @@
 namespace onehop::device {
 
 struct KernelCheck {
-  std::string name;     // of the kernel
+  std::string name;     // of the kernel, and what it does
   std::string against;  // what it was compared with
   std::string error;    // what differs; empty: nothing
 };
 
-// Runs the codecs of the device in both directions, on numbers of all kinds, and compares every byte with the result of
-// the processor's kernels, and decoded numbers with those of onehop's codecs. An error of the driver is an `error`,
-// too.
+// Runs every kernel on small inputs, codecs on numbers of all kinds, and compares every byte with the result of the
+// processor's kernels, and decoded numbers with those of onehop's codecs. An error of the driver is an `error`, too.
 [[nodiscard]] std::vector<KernelCheck> check_kernels(Device& device, bool quick);
 
 struct Rate {
