@@ -135,4 +135,59 @@ bool reduce_on_threads(uint32_t launches, uint32_t shots) {
   return targets[0] == expected && targets[1] == expected;
 }
 
+// The same for plans: 2 ranks of 2 groups of 4 threads send each other `runs` messages, whose numbers change from run to
+// run, and return whether they arrive.
+template <Fault fault>
+bool move_on_threads(uint32_t runs) {
+  constexpr uint64_t count = 512;
+  constexpr uint64_t bytes = count * sizeof(uint32_t);
+  struct Rank {
+    std::vector<uint32_t> sent = std::vector<uint32_t>(count), received = std::vector<uint32_t>(count);
+    std::vector<Wide> wire = std::vector<Wide>(2 * bytes / sizeof(Wide));  // of what arrives
+    uint32_t arrived[2] = {}, unpacked[2] = {}, counted[2] = {};           // of every group
+    SlicePiece pieces[2];
+    SliceMessage messages[2];
+    uint32_t shared[2][5];
+    bool right = true;
+  };
+  Rank ranks[2];
+  const uint32_t stop = 0;
+  for (Rank& one : ranks) {
+    Rank& other = &one == ranks ? ranks[1] : ranks[0];
+    auto* const sent = reinterpret_cast<unsigned char*>(one.sent.data());
+    auto* const received = reinterpret_cast<unsigned char*>(one.received.data());
+    one.pieces[0] = {sent, 0, count, no_list, {count}, {4}, 1, 4};
+    one.pieces[1] = {received, 0, count, no_list, {count}, {4}, 1, 4};
+    one.messages[0] = {reinterpret_cast<unsigned char*>(other.wire.data()), bytes,       bytes / 2, 0, 1,
+                       one.unpacked,                                        other.arrived};
+    one.messages[1] = {reinterpret_cast<unsigned char*>(one.wire.data()), bytes,         bytes / 2, 1, 1,
+                       one.arrived,                                       other.unpacked};
+  }
+  std::deque<Barrier> barriers;
+  std::deque<Barrier> ends;  // of the launches of a rank
+  for (uint32_t i = 0; i < 4; ++i) barriers.emplace_back(4);
+  for (uint32_t i = 0; i < 2; ++i) ends.emplace_back(8);
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 16; ++i) {
+    threads.emplace_back([&, r = i / 8, g = i / 4 % 2, thread = i % 4] {
+      Rank& own = ranks[r];
+      const auto launch = [&](uint32_t packs) {
+        ThreadTeam<fault> team({2, 4, slice_shared_bytes(4)}, g, own.shared[g], barriers[2 * r + g], thread);
+        move_slices(team, {own.messages + 1 - packs, own.pieces, nullptr, own.counted, &stop, 1, packs, 1 - packs, 0});
+        ends[r].arrive_and_wait();
+      };
+      for (uint32_t n = 0; n < runs; ++n) {
+        const bool leads = g == 0 && thread == 0;
+        if (leads) own.sent.assign(count, 10 * n + r);
+        ends[r].arrive_and_wait();
+        launch(1);
+        launch(0);
+        if (leads) own.right = own.right && own.received == std::vector<uint32_t>(count, 10 * n + 1 - r);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return ranks[0].right && ranks[1].right;
+}
+
 }  // namespace onehop::device::testing
