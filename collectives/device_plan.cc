@@ -18,7 +18,6 @@ using device::SlicePiece;
 constexpr std::int64_t word = sizeof(device::Wide);
 constexpr std::int64_t flags_of_message = most_slice_groups * sizeof(std::uint32_t);
 constexpr std::int64_t bytes_of_group = std::int64_t{1} << 14;  // more groups for longer rounds
-constexpr const char* doing = "moves arrays";
 
 std::int64_t whole_words(std::int64_t bytes) { return (bytes + word - 1) / word * word; }
 
@@ -62,6 +61,7 @@ DevicePlan::DevicePlan(const Group& group, const Schedule& schedule, std::shared
   for (int r = 0; r < group.size(); ++r)
     if (!group.shares_memory(r)) offer.no_path = "the ranks are on several hosts";
   offer.groups = most_slice_groups;
+  offer.doing = "moves arrays";
   offer.shape = {1, threads, device::slice_shared_bytes(threads)};
   offer.kernels = {"onehop_move_slices"};
   offer.bytes = flag_bytes_ + (offer.no_path.empty() ? 2 * incoming_bytes_ : 0);
@@ -80,10 +80,6 @@ DevicePlan::DevicePlan(const Group& group, const Schedule& schedule, std::shared
   } else {
     prepare_host(all);
   }
-}
-
-DevicePlan::~DevicePlan() {
-  if (!broken_.empty()) windows_->stop();
 }
 
 // Sorts the transfers of this rank into messages, in the order of the schedule, which is that of the other end.
@@ -304,44 +300,19 @@ void DevicePlan::launch(std::size_t round, bool packs, const device::Stream& str
   device_->launch(stream, "onehop_move_slices", {groups_, threads, device::slice_shared_bytes(threads)}, arguments);
 }
 
-// Whether a kernel ended at a wait: it has not counted the run then.
-bool DevicePlan::was_ended() {
-  std::vector<std::uint32_t> found(messages_.empty() ? 0 : groups_);
-  device_->copy_out(stream_, found.data(), windows_->own().data(),
-                    static_cast<std::int64_t>(found.size() * sizeof(std::uint32_t)));
-  device_->synchronize(stream_);
-  return std::ranges::any_of(found, [&](std::uint32_t runs) {
-    return static_cast<std::int32_t>(runs - static_cast<std::uint32_t>(runs_)) < 0;
-  });
-}
-
-template <class Work>
-void DevicePlan::guarded(const Work& work) {
-  if (!broken_.empty()) throw BadInput("this plan has failed and cannot be used again (" + broken_ + ")");
-  if (windows_->no_path().empty() && windows_->is_lost()) windows_->throw_lost(doing);
-  try {
-    work();
-  } catch (const Error& error) {
-    broken_ = error.what();
-    windows_->stop();
-    if (dynamic_cast<const PeerLost*>(&error) == nullptr) group_.abort();  // the others wait for this rank
-    throw;
-  }
-}
-
 void DevicePlan::start(const device::Stream& stream) {
   if (is_running_) throw BadInput("start() was called twice without a finish() in between");
-  guarded([&] {
+  is_running_ = true;
+  windows_->run(stream, [&] {
     follow(stream);
     if (rounds_ > 0) launch(0, true, stream);
   });
-  is_running_ = true;
 }
 
 void DevicePlan::finish(const device::Stream& stream) {
-  if (!is_running_ && broken_.empty()) throw BadInput("finish() needs a start() before it");
+  if (!is_running_) throw BadInput("finish() needs a start() before it");
   is_running_ = false;
-  guarded([&] {
+  windows_->run(stream, [&] {
     follow(stream);
     for (std::size_t round = 0; round < rounds_; ++round) {
       if (round > 0) launch(round, true, stream);
@@ -352,10 +323,7 @@ void DevicePlan::finish(const device::Stream& stream) {
       launch(round, false, stream);
     }
     ++runs_;
-    // The processor has run the kernels already.
-    if (device_->kind() == device::Kind::processor && __atomic_load_n(windows_->stop_word(), __ATOMIC_ACQUIRE) != 0 &&
-        was_ended())
-      windows_->throw_lost(doing);
+    if (!messages_.empty()) windows_->numbers.assign(groups_, static_cast<std::uint32_t>(runs_));
   });
 }
 
@@ -364,10 +332,6 @@ void DevicePlan::follow(const device::Stream& stream) {
   if (was_used_ && stream.native() != stream_.native()) device_->wait(stream, device_->record(stream_));
   stream_ = stream;
   was_used_ = true;
-}
-
-void DevicePlan::wait() {
-  guarded([&] { windows_->wait(stream_, doing, [&] { return was_ended(); }); });
 }
 
 PlanCounters DevicePlan::counters() const noexcept {

@@ -34,8 +34,6 @@ class DevicePlan {
   // Throws BadInput for what a plan refuses, Mismatch if the schedules of two ranks disagree.
   DevicePlan(const Group& group, const Schedule& schedule, std::shared_ptr<device::Device> device,
              std::span<const DeviceArray> arrays, const std::string& error = {});
-  // Ends the waits of kernels that still run, after a failure.
-  ~DevicePlan();
   DevicePlan(const DevicePlan&) = delete;
   DevicePlan& operator=(const DevicePlan&) = delete;
 
@@ -45,7 +43,7 @@ class DevicePlan {
   // waits for the stream and for other ranks. Throws as `Plan::finish`; then the plan cannot be used again.
   void finish(const device::Stream& stream);
   // Waits until the last run is done. Throws PeerLost if it was given up because a rank is gone.
-  void wait();
+  void wait() { windows_->wait(stream_); }
 
   [[nodiscard]] PlanCounters counters() const noexcept;
   // Of the device, or of pinned memory.
@@ -83,9 +81,6 @@ class DevicePlan {
   void upload_messages(std::vector<device::SliceMessage> messages);
   void launch(std::size_t round, bool packs, const device::Stream& stream);
   void follow(const device::Stream& stream);
-  [[nodiscard]] bool was_ended();
-  template <class Work>
-  void guarded(const Work& work);
 
   Group group_;
   std::shared_ptr<device::Device> device_;
@@ -104,7 +99,6 @@ class DevicePlan {
   device::Stream stream_;                                // of the last launches
   bool was_used_ = false;
   bool is_running_ = false;
-  std::string broken_;  // why it cannot be used any more
   PlanCounters per_run_;
   std::int64_t runs_ = 0;
 };

@@ -20,8 +20,6 @@ std::optional<NumberType> number_type(ElementType type) {
   return std::nullopt;
 }
 
-constexpr const char* doing = "adds arrays";
-
 std::string kernel_of(Codec codec) { return "onehop_all_reduce_" + std::string(to_string(codec)); }
 
 std::uint64_t rounded_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
@@ -36,6 +34,7 @@ DeviceReduce::DeviceReduce(const Collectives& collectives, std::shared_ptr<devic
   const int ranks = group_.size();
   DeviceWindows::Offer offer;
   offer.groups = window_groups;
+  offer.doing = "adds arrays";
   offer.shape = {1, threads, device::all_reduce_shared_bytes};
   if (ranks != 2 && ranks != 4 && ranks != 8) {
     offer.no_path = "kernels add the arrays of 2, 4 or 8 ranks, not of " + std::to_string(ranks);
@@ -48,31 +47,7 @@ DeviceReduce::DeviceReduce(const Collectives& collectives, std::shared_ptr<devic
       offer.kernels.push_back(kernel_of(codec));
   }
   windows_ = std::make_unique<DeviceWindows>(group_, device_, offer);
-  meetings_.assign(window_groups, 0);
-}
-
-DeviceReduce::~DeviceReduce() {
-  if (!broken_.empty()) windows_->stop();
-}
-
-// Whether a kernel ended at a wait: it has not stored the number of its last meeting then.
-bool DeviceReduce::was_ended(const device::Stream& stream) {
-  std::vector<std::uint32_t> found(window_groups);
-  device_->copy_out(stream, found.data(), windows_->own().data(), window_groups * sizeof(std::uint32_t));
-  device_->synchronize(stream);
-  for (std::size_t group = 0; group < found.size(); ++group)
-    if (static_cast<std::int32_t>(found[group] - meetings_[group]) < 0) return true;
-  return false;
-}
-
-void DeviceReduce::wait(const device::Stream& stream) {
-  try {
-    windows_->wait(stream, doing, [&] { return was_ended(stream); });
-  } catch (const Error& error) {
-    windows_->stop();
-    broken_ = error.what();
-    throw;
-  }
+  windows_->numbers.assign(window_groups, 0);
 }
 
 DeviceChoice DeviceReduce::choose(const Reduction& reduction, int shots) const {
@@ -113,21 +88,16 @@ void DeviceReduce::count_meetings(const DeviceChoice& choice, std::uint64_t tile
   for (std::uint32_t group = 0; group < choice.groups; ++group) {
     const std::uint64_t first = group * per_round;
     const std::uint64_t rounds = first < tiles ? rounded_up(tiles - first, choice.groups * per_round) : 0;
-    meetings_[group] += static_cast<std::uint32_t>(rounds) * static_cast<std::uint32_t>(choice.shots);
+    windows_->numbers[group] += static_cast<std::uint32_t>(rounds) * static_cast<std::uint32_t>(choice.shots);
   }
 }
 
 void DeviceReduce::run(const device::Stream& stream, const void* source, void* target, const Reduction& reduction,
                        int shots) {
   const DeviceChoice choice = choose(reduction, shots);
-  if (!broken_.empty()) throw Error("this group cannot add arrays on devices any more: " + broken_);
   if (reduction.elements == 0) return;
-  if (windows_->is_lost()) windows_->throw_lost(doing);
-  try {
-    if (choice.shots == 0) {
-      through_host(stream, source, target, reduction);
-      return;
-    }
+  windows_->run(stream, [&] {
+    if (choice.shots == 0) return through_host(stream, source, target, reduction);
     AllReduceArguments arguments{};
     for (int r = 0; r < group_.size(); ++r) arguments.windows[r] = reinterpret_cast<unsigned char*>(windows_->of(r));
     arguments.source = source;
@@ -138,27 +108,12 @@ void DeviceReduce::run(const device::Stream& stream, const void* source, void* t
     arguments.rank = static_cast<std::uint32_t>(group_.rank());
     arguments.ranks = static_cast<std::uint32_t>(group_.size());
     arguments.window_groups = window_groups;
-    launch(stream, arguments, choice, reduction.codec);
-  } catch (const Mismatch&) {
-    throw;  // nothing has been added on any rank
-  } catch (const Error& error) {
-    broken_ = error.what();
-    group_.abort();  // the others wait for this rank
-    throw;
-  }
-}
-
-void DeviceReduce::launch(const device::Stream& stream, const AllReduceArguments& prepared, const DeviceChoice& choice,
-                          Codec codec) {
-  AllReduceArguments arguments = prepared;
-  arguments.tiles = choice.tiles;
-  arguments.shots = static_cast<std::uint32_t>(choice.shots);
-  device_->launch(stream, kernel_of(codec), {choice.groups, threads, device::all_reduce_shared_bytes}, arguments);
-  count_meetings(choice, rounded_up(arguments.count, device::tile_numbers));
-  // The processor has run the kernel already.
-  if (device_->kind() == device::Kind::processor && __atomic_load_n(arguments.stop, __ATOMIC_ACQUIRE) != 0 &&
-      was_ended(stream))
-    windows_->throw_lost(doing);
+    arguments.tiles = choice.tiles;
+    arguments.shots = static_cast<std::uint32_t>(choice.shots);
+    const device::Shape shape{choice.groups, threads, device::all_reduce_shared_bytes};
+    device_->launch(stream, kernel_of(reduction.codec), shape, arguments);
+    count_meetings(choice, rounded_up(arguments.count, device::tile_numbers));
+  });
 }
 
 void DeviceReduce::through_host(const device::Stream& stream, const void* source, void* target,

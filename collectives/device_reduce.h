@@ -32,8 +32,6 @@ class DeviceReduce {
   // processor's memory for all arrays: ranks of several hosts, groups of other sizes than 2, 4 and 8, devices that
   // cannot map each other's memory. Errors of one rank are errors on all.
   DeviceReduce(const Collectives& collectives, std::shared_ptr<device::Device> device);
-  // Ends the waits of kernels that still run.
-  ~DeviceReduce();
   DeviceReduce(const DeviceReduce&) = delete;
   DeviceReduce& operator=(const DeviceReduce&) = delete;
 
@@ -44,7 +42,7 @@ class DeviceReduce {
   void run(const device::Stream& stream, const void* source, void* target, const Reduction& reduction, int shots = 0);
   // Waits until the stream is done. Throws PeerLost if a sum was ended because a rank is gone: its target is undefined.
   // Timeout after the group's limit. The object cannot be used again then.
-  void wait(const device::Stream& stream);
+  void wait(const device::Stream& stream) { windows_->wait(stream); }
 
   [[nodiscard]] DeviceChoice choose(const Reduction& reduction, int shots = 0) const;
   [[nodiscard]] const ReduceTable& table() const noexcept { return table_; }
@@ -54,10 +52,7 @@ class DeviceReduce {
   static constexpr std::uint32_t window_groups = 64;
   static constexpr std::uint32_t threads = 256;
 
-  [[nodiscard]] bool was_ended(const device::Stream& stream);
   void count_meetings(const DeviceChoice& choice, std::uint64_t tiles);
-  void launch(const device::Stream& stream, const device::AllReduceArguments& arguments, const DeviceChoice& choice,
-              Codec codec);
   void through_host(const device::Stream& stream, const void* source, void* target, const Reduction& reduction);
 
   Collectives collectives_;
@@ -65,9 +60,7 @@ class DeviceReduce {
   std::shared_ptr<device::Device> device_;
   ReduceTable table_;
   std::unique_ptr<DeviceWindows> windows_;
-  device::PinnedMemory staging_;         // of arrays that go through the processor's memory
-  std::vector<std::uint32_t> meetings_;  // of every group, in all launches so far
-  std::string broken_;                   // why it cannot be used any more
+  device::PinnedMemory staging_;  // of arrays that go through the processor's memory
 };
 
 }  // namespace onehop::collectives

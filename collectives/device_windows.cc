@@ -41,7 +41,7 @@ std::uint64_t this_process() {
 }  // namespace
 
 DeviceWindows::DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer)
-    : group_(group), device_(std::move(device)), no_path_(offer.no_path), groups_(offer.groups) {
+    : group_(group), device_(std::move(device)), doing_(offer.doing), no_path_(offer.no_path), groups_(offer.groups) {
   Header own;
   std::exception_ptr failure;
   try {
@@ -147,7 +147,7 @@ DeviceWindows::~DeviceWindows() {
   }
   ending_.notify_all();
   if (watcher_.joinable()) watcher_.join();
-  if (lost_ >= 0) stop();
+  if (lost_ >= 0 || !broken_.empty()) stop();
 }
 
 // Calls no function of a driver, because the program may be capturing a graph.
@@ -173,22 +173,59 @@ bool DeviceWindows::is_lost() {
   return lost_ >= 0;
 }
 
-void DeviceWindows::throw_lost(const std::string& doing) {
+void DeviceWindows::throw_lost() {
   const std::lock_guard guard(mutex_);
   stop();
   report_loss(group_, lost_);
-  throw PeerLost(lost_, group_.name_of(lost_) + " is gone; rank " + std::to_string(group_.rank()) + " " + doing +
+  throw PeerLost(lost_, group_.name_of(lost_) + " is gone; rank " + std::to_string(group_.rank()) + " " + doing_ +
                             " on " + device_->text() + " with it");
 }
 
-void DeviceWindows::wait(const device::Stream& stream, const std::string& doing,
-                         const std::function<bool()>& was_ended) {
-  const WaitReason reason{(group_.rank() + 1) % group_.size(), "work on " + device_->text(), true};
-  wait_until(group_, reason, [&] { return device_->is_done(stream) || is_lost(); });
-  if (!is_lost()) return;
-  stop();
+// Whether a kernel ended at a wait: it has not stored its number then.
+bool DeviceWindows::is_behind(const device::Stream& stream) {
+  std::vector<std::uint32_t> found(numbers.size());
+  device_->copy_out(stream, found.data(), own_.data(), std::ssize(std::as_bytes(std::span(found))));
   device_->synchronize(stream);
-  if (no_path_.empty() && was_ended()) throw_lost(doing);
+  for (std::size_t group = 0; group < found.size(); ++group)
+    if (static_cast<std::int32_t>(found[group] - numbers[group]) < 0) return true;
+  return false;
+}
+
+void DeviceWindows::guarded(const std::function<void()>& work) {
+  if (!broken_.empty())
+    throw Error("what " + doing_ + " on " + device_->text() + " has failed and cannot be used again: " + broken_);
+  try {
+    work();
+  } catch (const Mismatch&) {
+    throw;  // on all ranks, before anything has changed
+  } catch (const Error& error) {
+    broken_ = error.what();
+    stop();
+    if (dynamic_cast<const PeerLost*>(&error) == nullptr) group_.abort();  // the others wait for this rank
+    throw;
+  }
+}
+
+void DeviceWindows::run(const device::Stream& stream, const std::function<void()>& work) {
+  if (is_lost()) throw_lost();
+  guarded([&] {
+    work();
+    // The processor has run the kernels already.
+    const auto* const word = reinterpret_cast<const std::uint32_t*>(stop_.host.data());
+    if (device_->kind() == device::Kind::processor && __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0 && is_behind(stream))
+      throw_lost();
+  });
+}
+
+void DeviceWindows::wait(const device::Stream& stream) {
+  guarded([&] {
+    const WaitReason reason{(group_.rank() + 1) % group_.size(), "work on " + device_->text(), true};
+    wait_until(group_, reason, [&] { return device_->is_done(stream) || is_lost(); });
+    if (!is_lost()) return;
+    stop();
+    device_->synchronize(stream);
+    if (is_behind(stream)) throw_lost();
+  });
 }
 
 }  // namespace onehop::collectives

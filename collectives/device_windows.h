@@ -25,13 +25,14 @@ class DeviceWindows {
     std::uint32_t groups = 1;          // the most of a launch
     std::vector<std::string> kernels;  // that wait for other ranks
     device::Shape shape;               // of their launches
+    std::string doing;            // what this rank does with the others, for errors
     std::string no_path;          // why this group has no device path, the same on all ranks; empty: it may have one
     std::vector<std::byte> more;  // for the callers on the other ranks
     std::string error;            // of the caller on this rank, which all ranks throw
   };
   // Collective; every rank has a device of the same kind. Errors of one rank are errors on all.
   DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer);
-  // Ends the waits of kernels that still run if a rank is lost.
+  // Ends the waits of kernels that still run, if a rank is lost or after a failure.
   ~DeviceWindows();
   DeviceWindows(const DeviceWindows&) = delete;
   DeviceWindows& operator=(const DeviceWindows&) = delete;
@@ -48,13 +49,14 @@ class DeviceWindows {
     return reinterpret_cast<const std::uint32_t*>(stop_.on_device);
   }
 
-  void stop() noexcept;
-  [[nodiscard]] bool is_lost();
-  // `doing`: what this rank does with the lost one.
-  [[noreturn]] void throw_lost(const std::string& doing);
-  // Waits until the stream is done. Throws PeerLost if a rank is gone and `was_ended` then finds that a kernel gave up;
-  // Timeout after the group's limit.
-  void wait(const device::Stream& stream, const std::string& doing, const std::function<bool()>& was_ended);
+  // For every group, what its kernels will have stored at the beginning of the own window when all are done.
+  std::vector<std::uint32_t> numbers;
+  // Does work that launches kernels, and says what they will have stored. Throws PeerLost if a rank is known to be gone.
+  // After an Error other than Mismatch nothing can be used again, kernels end, and the group is aborted.
+  void run(const device::Stream& stream, const std::function<void()>& work);
+  // Waits until the stream is done. Throws PeerLost if a kernel gave up because a rank is gone; Timeout after the
+  // group's limit.
+  void wait(const device::Stream& stream);
 
  private:
   struct Header;
@@ -62,10 +64,17 @@ class DeviceWindows {
   void map(const std::vector<Header>& headers, Header& mapped);
   [[nodiscard]] std::vector<Header> exchange(const Header& own, std::span<const std::byte> more);
   void watch();
+  void stop() noexcept;
+  [[nodiscard]] bool is_lost();
+  [[nodiscard]] bool is_behind(const device::Stream& stream);
+  [[noreturn]] void throw_lost();
+  void guarded(const std::function<void()>& work);
 
   Group group_;
   std::shared_ptr<device::Device> device_;
+  std::string doing_;
   std::string no_path_;
+  std::string broken_;  // why it cannot be used any more
   std::uint32_t groups_ = 1;
   device::Memory own_;
   std::vector<device::Memory> windows_;  // of all ranks

@@ -69,47 +69,9 @@ std::string Driver::bind(void* library) {
     call.name = is_cuda ? cuda_name : hip_name;
     if (call.name != nullptr) find(call.function, call.name);
   };
-  bind(init, "cuInit", "hipInit");
-  bind(version, "cuDriverGetVersion", "hipDriverGetVersion");
-  bind(count, "cuDeviceGetCount", "hipGetDeviceCount");
-  bind(get, "cuDeviceGet", "hipDeviceGet");
-  bind(model, "cuDeviceGetName", "hipDeviceGetName");
-  bind(total_memory, "cuDeviceTotalMem_v2", "hipDeviceTotalMem");
-  bind(attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute");
-  bind(retain_context, "cuDevicePrimaryCtxRetain", nullptr);
-  bind(push_context, "cuCtxPushCurrent_v2", nullptr);
-  bind(pop_context, "cuCtxPopCurrent_v2", nullptr);
-  bind(current_card, nullptr, "hipGetDevice");
-  bind(make_current, nullptr, "hipSetDevice");
-  bind(allocate, "cuMemAlloc_v2", "hipMalloc");
-  bind(allocate_uncached, nullptr, "hipExtMallocWithFlags");
-  bind(free, "cuMemFree_v2", "hipFree");
-  bind(memory_info, "cuMemGetInfo_v2", "hipMemGetInfo");
-  bind(allocate_pinned, "cuMemHostAlloc", "hipHostMalloc");
-  bind(free_pinned, "cuMemFreeHost", "hipHostFree");
-  bind(pinned_on_device, "cuMemHostGetDevicePointer_v2", "hipHostGetDevicePointer");
-  bind(pointer_attribute, "cuPointerGetAttribute", "hipPointerGetAttribute");
-  bind(copy_in, "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync");
-  bind(copy_out, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync");
-  bind(copy, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync");
-  bind(fill, "cuMemsetD8Async", "hipMemsetD8Async");
-  bind(handle, "cuIpcGetMemHandle", "hipIpcGetMemHandle");
-  bind(map, "cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle");
-  bind(unmap, "cuIpcCloseMemHandle", "hipIpcCloseMemHandle");
-  bind(make_stream, "cuStreamCreate", "hipStreamCreateWithFlags");
-  bind(destroy_stream, "cuStreamDestroy_v2", "hipStreamDestroy");
-  bind(synchronize, "cuStreamSynchronize", "hipStreamSynchronize");
-  bind(query, "cuStreamQuery", "hipStreamQuery");
-  bind(make_event, "cuEventCreate", "hipEventCreateWithFlags");
-  bind(destroy_event, "cuEventDestroy_v2", "hipEventDestroy");
-  bind(record, "cuEventRecord", "hipEventRecord");
-  bind(wait, "cuStreamWaitEvent", "hipStreamWaitEvent");
-  bind(elapsed, "cuEventElapsedTime", "hipEventElapsedTime");
-  bind(load_module, "cuModuleLoadData", "hipModuleLoadData");
-  bind(function, "cuModuleGetFunction", "hipModuleGetFunction");
-  bind(set_function_attribute, "cuFuncSetAttribute", nullptr);
-  bind(resident, "cuOccupancyMaxActiveBlocksPerMultiprocessor", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor");
-  bind(launch, "cuLaunchKernel", "hipModuleLaunchKernel");
+#define ONEHOP_CALL(name, cuda, hip, ...) bind(name, cuda, hip);
+#include "src/device/driver_calls.inc"
+#undef ONEHOP_CALL
   if (is_cuda) {
     find(cuda_error_name_, "cuGetErrorName");
   } else {

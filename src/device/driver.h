@@ -24,51 +24,9 @@ struct Driver {
   Kind kind = Kind::cuda;
   std::string path;
 
-  Call<unsigned> init;
-  Call<int*> version;
-  Call<int*> count;
-  Call<int*, int> get;
-  Call<char*, int, int> model;
-  Call<std::size_t*, int> total_memory;
-  Call<int*, int, int> attribute;  // their numbers differ
-
-  Call<void**, int> retain_context;  // CUDA only, as the next two
-  Call<void*> push_context;
-  Call<void**> pop_context;
-  Call<int*> current_card;  // HIP only, as the next one
-  Call<int> make_current;
-
-  Call<void**, std::size_t> allocate;
-  Call<void**, std::size_t, unsigned> allocate_uncached;  // HIP only
-  Call<void*> free;
-  Call<std::size_t*, std::size_t*> memory_info;
-  Call<void**, std::size_t, unsigned> allocate_pinned;
-  Call<void*> free_pinned;
-  Call<void**, void*, unsigned> pinned_on_device;
-  Call<void*, int, const void*> pointer_attribute;
-  Call<void*, const void*, std::size_t, void*> copy_in;
-  Call<void*, const void*, std::size_t, void*> copy_out;
-  Call<void*, const void*, std::size_t, void*> copy;
-  Call<void*, unsigned char, std::size_t, void*> fill;
-  Call<MemoryHandle*, void*> handle;
-  Call<void**, MemoryHandle, unsigned> map;
-  Call<void*> unmap;
-
-  Call<void**, unsigned> make_stream;
-  Call<void*> destroy_stream;
-  Call<void*> synchronize;
-  Call<void*> query;
-  Call<void**, unsigned> make_event;
-  Call<void*> destroy_event;
-  Call<void*, void*> record;
-  Call<void*, void*, unsigned> wait;
-  Call<float*, void*, void*> elapsed;
-
-  Call<void**, const void*> load_module;
-  Call<void**, void*, const char*> function;
-  Call<void*, int, int> set_function_attribute;  // CUDA only
-  Call<int*, void*, int, std::size_t> resident;
-  Call<void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**> launch;
+#define ONEHOP_CALL(name, cuda, hip, ...) Call<__VA_ARGS__> name;
+#include "src/device/driver_calls.inc"
+#undef ONEHOP_CALL
 
   [[nodiscard]] std::string error_name(int code) const;
 

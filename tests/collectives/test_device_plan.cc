@@ -3,15 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "onehop/error.h"
 #include "onehop/patterns.h"
-#include "src/base/clock.h"
+#include "tests/device/standin/killed_rank.h"
 #include "tests/device/standin/on_device.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
@@ -156,39 +156,19 @@ TEST_P(DevicePlanOn, RefusesOnAllRanks) {
   });
 }
 
-// Rank 1 is killed while the kernels of the others wait for it.
 TEST_P(DevicePlanOn, ADeadRankEndsTheKernelsOfTheOthers) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "ranks that are processes";
-#endif
-  const testing::SharedCounter waiting;
-  testing::ForkOptions options;
-  options.meanwhile = [&waiting](const std::vector<int>& ranks) {
-    for (int polls = 0; *waiting < 2 && polls < 4000; ++polls) testing::nap(0.01);
-    testing::nap(0.05);
-    kill(ranks[1], SIGKILL);
-  };
-  const auto ended = testing::fork_ranks(
-      3,
-      [&waiting](const Group& group) {
-        const OnDevice on(GetParam());
-        const device::Memory memory = on.put(std::vector<float>(240));
-        const std::vector<DeviceArray> there(2, {memory.data(), memory.bytes()});
-        DevicePlan plan(group, random_schedule(3, 4, 5), on.device, there);
-        group.barrier();
-        if (group.rank() == 1) testing::nap(60);
-        ++*waiting;
-        const auto run = [&] {
-          plan.start(on.stream);
-          plan.finish(on.stream);
-          plan.wait();
-        };
-        testing::expect_says<PeerLost>(run, "rank 1");
-        EXPECT_ANY_THROW(run());
-      },
-      options);
-  for (const std::size_t rank : {0U, 2U}) EXPECT_TRUE(ended[rank].ok) << ended[rank].message;
-  EXPECT_EQ(ended[1].signal, SIGKILL);
+  testing::expect_loss_of_rank_1(3, [](const Group& group) {
+    const auto on = std::make_shared<OnDevice>(GetParam());
+    const device::Memory memory = on->put(std::vector<float>(240));
+    const std::vector<DeviceArray> there(2, {memory.data(), memory.bytes()});
+    const auto plan = std::make_shared<DevicePlan>(group, random_schedule(3, 4, 5), on->device, there);
+    return [=] {
+      plan->start(on->stream);
+      plan->finish(on->stream);
+      plan->wait();
+      static_cast<void>(memory);
+    };
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(, DevicePlanOn, ::testing::Values(Kind::processor, Kind::cuda, Kind::hip));

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "onehop/error.h"
@@ -30,7 +32,7 @@ class DeviceCard : public ::testing::TestWithParam<Kind> {
 };
 
 constexpr std::int64_t count = tile_numbers;
-constexpr Shape shape{.groups = 2, .threads = 64, .shared_bytes = codec_shared_bytes};
+constexpr Shape shape{.groups = 2, .threads = 64, .shared_bytes = 64U << 10U};  // CUDA must be asked for so much
 
 // Sends numbers through a codec on a device, and uses every kind of call on the way. Returns what comes back.
 std::vector<float> round_trip(Device& device) {
@@ -130,69 +132,19 @@ TEST_P(DeviceCard, RefusesImagesOfOtherCardsAndImagesWithoutTheKernel) {
 
 // The first call of each function of the driver fails, and then none.
 TEST_P(DeviceCard, ReportsEveryFailureOfTheDriver) {
-  const std::vector<const char*> cuda{"cuInit",
-                                      "cuDriverGetVersion",
-                                      "cuDeviceGetCount",
-                                      "cuDeviceGet",
-                                      "cuDeviceGetName",
-                                      "cuDeviceTotalMem_v2",
-                                      "cuDeviceGetAttribute",
-                                      "cuDevicePrimaryCtxRetain",
-                                      "cuCtxPushCurrent_v2",
-                                      "cuModuleLoadData",
-                                      "cuMemAlloc_v2",
-                                      "cuMemGetInfo_v2",
-                                      "cuMemHostAlloc",
-                                      "cuMemHostGetDevicePointer_v2",
-                                      "cuMemcpyHtoDAsync_v2",
-                                      "cuMemcpyDtoHAsync_v2",
-                                      "cuMemcpyDtoDAsync_v2",
-                                      "cuMemsetD8Async",
-                                      "cuIpcGetMemHandle",
-                                      "cuStreamCreate",
-                                      "cuStreamSynchronize",
-                                      "cuStreamQuery",
-                                      "cuEventCreate",
-                                      "cuEventRecord",
-                                      "cuStreamWaitEvent",
-                                      "cuEventElapsedTime",
-                                      "cuModuleGetFunction",
-                                      "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-                                      "cuLaunchKernel"};
-  const std::vector<const char*> hip{"hipInit",
-                                     "hipDriverGetVersion",
-                                     "hipGetDeviceCount",
-                                     "hipDeviceGet",
-                                     "hipDeviceGetName",
-                                     "hipDeviceTotalMem",
-                                     "hipDeviceGetAttribute",
-                                     "hipGetDevice",
-                                     "hipMalloc",
-                                     "hipExtMallocWithFlags",
-                                     "hipMemGetInfo",
-                                     "hipHostMalloc",
-                                     "hipHostGetDevicePointer",
-                                     "hipMemcpyHtoDAsync",
-                                     "hipMemcpyDtoHAsync",
-                                     "hipMemcpyDtoDAsync",
-                                     "hipMemsetD8Async",
-                                     "hipIpcGetMemHandle",
-                                     "hipStreamCreateWithFlags",
-                                     "hipStreamSynchronize",
-                                     "hipStreamQuery",
-                                     "hipEventCreateWithFlags",
-                                     "hipEventRecord",
-                                     "hipStreamWaitEvent",
-                                     "hipEventElapsedTime",
-                                     "hipModuleLoadData",
-                                     "hipModuleGetFunction",
-                                     "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-                                     "hipModuleLaunchKernel"};
-  for (const std::string function : GetParam() == Kind::cuda ? cuda : hip) {
+  // `holds` says that it does not know an address; nobody is told what freeing and restoring find; another test maps.
+  const std::set<std::string> others{"pointer_attribute", "free",          "free_pinned", "destroy_stream",
+                                     "destroy_event",     "pop_context", "map",         "unmap"};
+  std::vector<std::pair<std::string, const char*>> functions;
+#define ONEHOP_CALL(name, cuda, hip, ...) functions.emplace_back(#name, either(cuda, hip));
+#include "src/device/driver_calls.inc"
+#undef ONEHOP_CALL
+  for (const auto& [call, function] : functions) {
+    if (function == nullptr || others.contains(call)) continue;
     const StandIn standin(GetParam());
-    const auto use = [&] { return round_trip(*Device::named(name())); };
+    const auto use = [&] { return round_trip(*Device::named(name() + ":1")); };
     {
-      const Variable failing("STANDIN_FAIL", function + ":1");
+      const Variable failing("STANDIN_FAIL", function + std::string(":1"));
       const std::string text = testing::thrown<Error>([&] { static_cast<void>(use()); });
       EXPECT_NE(text.find(function), std::string::npos) << function << ": " << text;
       EXPECT_NE(text.find(either("CUDA_ERROR_UNKNOWN", "hipErrorUnknown")), std::string::npos) << text;

@@ -62,7 +62,12 @@ def _on_threads(ranks: int, work: Callable[[Group], Found]) -> Found:
             raise
 
     with ThreadPoolExecutor(ranks) as pool:
-        results = list(pool.map(rank_of, range(ranks)))
+        futures = [pool.submit(rank_of, rank) for rank in range(ranks)]
+    # A rank that fails breaks the barrier of the others.
+    errors = [error for future in futures if (error := future.exception()) is not None]
+    if errors:
+        raise next((error for error in errors if isinstance(error, Error)), errors[0])
+    results = [future.result() for future in futures]
     return {name: all(one[name] for one in results) for name in results[0]}
 
 

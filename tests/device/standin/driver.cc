@@ -4,7 +4,9 @@
 //   STANDIN_CARDS    how many (2); STANDIN_ARCH the number of their architecture (90, or 0x4c, which is gfx942)
 //   STANDIN_VERSION  of the driver
 //   STANDIN_FAIL     "cuMemAlloc_v2:3": the third call of this function from now on fails; "name:0": all calls
-// standin_calls(name) counts the calls of a function.
+//   STANDIN_WRONG    the name of a kernel whose launches do nothing
+// standin_calls(name) counts the calls of a function; standin_most_bytes() is the most memory that this process has had
+// on cards since the last call.
 // NOLINTBEGIN: the names, parameters and casts are those of the drivers'.
 #include <elf.h>
 #include <fcntl.h>
@@ -71,6 +73,8 @@ struct Shared {
     void* other = nullptr;  // a second mapping, of pinned memory
   };
   std::map<char*, Block> blocks;
+  std::size_t bytes = 0;  // on cards
+  std::size_t most_bytes = 0;
 };
 Shared& shared() {
   static auto& all = *new Shared;
@@ -123,8 +127,10 @@ int allocate(void** at, std::size_t bytes, bool twice) {
   if (found == nullptr) return out_of_memory;
   if (twice) block.other = map_file(block.fd, bytes);
   if (!twice) std::memset(found, 0xA5, bytes);  // memory of cards is not zeroed
-  const std::lock_guard guard(shared().mutex);
-  shared().blocks[found] = block;
+  Shared& all = shared();
+  const std::lock_guard guard(all.mutex);
+  all.blocks[found] = block;
+  if (!twice) all.most_bytes = std::max(all.most_bytes, all.bytes += bytes);
   *at = found;
   return 0;
 }
@@ -137,6 +143,7 @@ int release(void* at) {
   munmap(at, found->second.bytes);
   if (found->second.other != nullptr) munmap(found->second.other, found->second.bytes);
   if (found->second.fd >= 0) close(found->second.fd);
+  if (found->second.fd >= 0 && found->second.other == nullptr) shared().bytes -= found->second.bytes;
   shared().blocks.erase(found);
   return 0;
 }
@@ -155,6 +162,11 @@ int copy(void* to, const void* from, std::size_t bytes, void* stream) {
 extern "C" __attribute__((visibility("default"))) int standin_calls(const char* name) {
   const std::lock_guard guard(shared().mutex);
   return shared().calls[name];
+}
+
+extern "C" __attribute__((visibility("default"))) std::size_t standin_most_bytes() {
+  const std::lock_guard guard(shared().mutex);
+  return std::exchange(shared().most_bytes, shared().bytes);
 }
 
 STANDIN(cuInit, hipInit)(unsigned /*flags*/) {
@@ -439,6 +451,8 @@ STANDIN(cuLaunchKernel, hipModuleLaunchKernel)
   const onehop::device::Shape shape{groups, threads, shared_bytes};
   std::vector<onehop::device::Wide> arguments(kernel.argument_bytes / 16 + 1);
   std::memcpy(arguments.data(), parameters[0], kernel.argument_bytes);
+  const char* const wrong = std::getenv("STANDIN_WRONG");
+  if (wrong != nullptr && name == wrong) return 0;
   stream_of(stream).push([=, &kernel] {
     std::vector<onehop::device::Wide> memory(shape.shared_bytes / 16 + 1);
     for (std::uint32_t group = 0; group < shape.groups; ++group)

@@ -66,13 +66,21 @@ StandIn::StandIn(device::Kind kind, const std::string& form, int arch, bool has_
 
 StandIn::~StandIn() { unlink(image_.c_str()); }
 
-int StandIn::calls(const char* function) const {
+void* StandIn::symbol(const char* name) const {
   void* const library = dlopen(library_.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return -1;
-  const auto count = reinterpret_cast<int (*)(const char*)>(dlsym(library, "standin_calls"));
-  const int found = count(function);
-  dlclose(library);
+  if (library == nullptr) return nullptr;
+  void* const found = dlsym(library, name);
+  dlclose(library);  // onehop keeps it
   return found;
+}
+
+int StandIn::calls(const char* function) const {
+  const auto count = reinterpret_cast<int (*)(const char*)>(symbol("standin_calls"));
+  return count == nullptr ? -1 : count(function);
+}
+
+std::size_t StandIn::most_bytes() const {
+  return reinterpret_cast<std::size_t (*)()>(symbol("standin_most_bytes"))();
 }
 
 }  // namespace onehop::testing

@@ -29,8 +29,11 @@ class StandIn {
   StandIn& operator=(const StandIn&) = delete;
   // How often a function of the driver was called.
   [[nodiscard]] int calls(const char* function) const;
+  // The most memory of cards that this process has had at a time since the last call.
+  [[nodiscard]] std::size_t most_bytes() const;
 
  private:
+  [[nodiscard]] void* symbol(const char* name) const;
   std::string library_;
   std::string image_;
   Variable driver_;
