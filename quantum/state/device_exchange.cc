@@ -91,44 +91,6 @@ std::uint64_t moved(std::uint64_t number, const std::vector<int>& permutation) {
 
 bool moves_something(const std::vector<int>& permutation) { return !std::ranges::is_sorted(permutation); }
 
-// The permutation as three: of local bits, of rank bits and the highest local bits, and of local bits.
-struct Parts {
-  std::vector<int> before, between, after;
-  int block_bits = 0;  // below, `between` moves nothing
-};
-Parts parts_of(const std::vector<int>& permutation, int local_bits) {
-  Parts parts;
-  for (std::vector<int>* const part : {&parts.before, &parts.between, &parts.after}) {
-    part->resize(permutation.size());
-    std::iota(part->begin(), part->end(), 0);
-  }
-  const auto stays = [&](int bit) { return permutation[static_cast<std::size_t>(bit)] < local_bits; };
-  const auto entry = [](std::vector<int>& part, int bit) -> int& { return part[static_cast<std::size_t>(bit)]; };
-  std::vector<int> leaving;
-  for (int bit = 0; bit < local_bits; ++bit) {
-    if (!stays(bit)) leaving.push_back(bit);
-  }
-  parts.block_bits = local_bits - static_cast<int>(leaving.size());
-  auto open = leaving.begin();  // places below block_bits that become free
-  for (std::size_t i = 0; i < leaving.size(); ++i) {
-    const int top = parts.block_bits + static_cast<int>(i);
-    entry(parts.before, leaving[i]) = top;
-    entry(parts.between, top) = permutation[static_cast<std::size_t>(leaving[i])];
-  }
-  for (int bit = 0; bit < local_bits; ++bit) {
-    if (!stays(bit)) continue;
-    if (bit >= parts.block_bits) entry(parts.before, bit) = *open++;
-    entry(parts.after, entry(parts.before, bit)) = permutation[static_cast<std::size_t>(bit)];
-  }
-  int top = parts.block_bits;
-  for (int bit = local_bits; bit < static_cast<int>(permutation.size()); ++bit) {
-    const int to = permutation[static_cast<std::size_t>(bit)];
-    entry(parts.between, bit) = to < local_bits ? top : to;
-    if (to < local_bits) entry(parts.after, top++) = to;
-  }
-  return parts;
-}
-
 }  // namespace
 
 std::string device_of_rank(const Group& group, const std::string& device) {
@@ -161,16 +123,19 @@ std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits,
 }
 
 std::int64_t State::Impl::move_on_device(const std::vector<int>& permutation) {
-  const Parts parts = parts_of(permutation, local_bits);
-  on_device->apply(swaps_of(parts.before));
+  // Blocks of the local bits that stay, which move as a whole.
+  int block_bits = 0;
+  for (int bit = 0; bit < local_bits; ++bit) block_bits += permutation[static_cast<std::size_t>(bit)] < local_bits ? 1 : 0;
+  const auto parts =
+      around_low_bits(permutation, static_cast<std::size_t>(block_bits), static_cast<std::size_t>(local_bits));
+  on_device->apply(swaps_of(parts[0]));
   std::int64_t sent = 0;
-  if (moves_something(parts.between)) {
-    std::vector<int> of_blocks(parts.between.begin() + parts.block_bits, parts.between.end());
-    for (int& bit : of_blocks) bit -= parts.block_bits;
-    sent = reach_peers() ? exchange_blocks(of_blocks, parts.block_bits)
-                         : exchange_through_memory(of_blocks, parts.block_bits);
+  if (moves_something(parts[1])) {
+    std::vector<int> of_blocks(parts[1].begin() + block_bits, parts[1].end());
+    for (int& bit : of_blocks) bit -= block_bits;
+    sent = reach_peers() ? exchange_blocks(of_blocks, block_bits) : exchange_through_memory(of_blocks, block_bits);
   }
-  on_device->apply(swaps_of(parts.after));
+  on_device->apply(swaps_of(parts[2]));
   return sent;
 }
 

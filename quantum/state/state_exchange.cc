@@ -28,7 +28,8 @@ bool moves(const std::vector<int>& permutation, std::size_t from, std::size_t to
   return false;
 }
 
-// A permutation of bits as three, of which only the second one moves bits between ranks, and keeps the lowest bits.
+}  // namespace
+
 std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, std::size_t low, std::size_t local) {
   std::array<std::vector<int>, 3> parts;
   for (auto& part : parts) {
@@ -60,8 +61,6 @@ std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, st
   }
   return parts;
 }
-
-}  // namespace
 
 std::vector<LocalOperation> swaps_of(std::vector<int> permutation) {
   std::vector<LocalOperation> swaps;

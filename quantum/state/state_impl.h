@@ -42,6 +42,10 @@ inline constexpr std::int64_t device_work_bytes = std::int64_t{64} << 20;
 // The swaps that bring local bit i to bit permutation[i].
 [[nodiscard]] std::vector<LocalOperation> swaps_of(std::vector<int> permutation);
 
+// A permutation of bits as three, of which only the second one moves bits between ranks, and keeps the lowest bits.
+[[nodiscard]] std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, std::size_t low,
+                                                              std::size_t local);
+
 struct State::Impl {
   Impl(const Group& group, int qubits, Precision precision, const StateOptions& options);
 

@@ -12,6 +12,7 @@ import pytest
 from onehop import BadInput, quantum
 from onehop.cli import main
 from onehop.quantum import Circuit, DensityMatrix, NoiseModel, State, generators
+from cards import environment
 from ranks import Ranks
 
 DEVICE = {"device": "processor"}
@@ -134,3 +135,52 @@ def test_what_a_device_does_not_do_is_refused_in_a_line(
     file.write_text(generators.ghz(6).to_qasm())
     assert main(["run", str(file), *line]) == 2
     assert said in capsys.readouterr().err
+
+
+MEMORY = """
+    import ctypes, os
+    import onehop
+    from onehop import quantum
+    from onehop.quantum import Circuit, State, generators
+
+    group = onehop.Group.world()
+    most_bytes = ctypes.CDLL(os.environ["ONEHOP_CUDA"]).standin_most_bytes
+    most_bytes.restype = ctypes.c_size_t
+    qubits, state_bytes = 23, 16 << 22
+
+    def within(states, what):
+        most = most_bytes()
+        limit = 1.02 * states * state_bytes + (64 << 20) // 4
+        assert states * state_bytes <= most <= limit, (what, most / state_bytes)
+
+    state = State(qubits, group, device="cuda")
+    circuit = generators.random_circuit(qubits, depth=2, seed=1).to_circuit()
+    state.run(circuit)
+    within(1, "exchanges")
+    state.sample(1000, seed=3)
+    within(1, "sampling")
+    state.probabilities([0, 5, 22])
+    state.expectations(["Z0 Z22 - X0 X22 + 0.5*Y3", "X1 Y21"])
+    within(1, "expectation values")
+    state.entropy([0, 22])
+    within(1, "density matrices")
+    del state
+    most_bytes()
+    circuit = Circuit(qubits)
+    angles = [quantum.Parameter(f"t{k}") for k in range(3)]
+    for qubit, angle in zip((0, 10, 22), angles):
+        circuit.ry(angle, qubit)
+    circuit.cx(22, 0)
+    quantum.gradients(circuit, [0.1, 0.2, 0.3], ["Z0 - X22"], group=group, device="cuda")
+    within(GRADIENT, "gradients")
+    print("right")
+"""
+
+
+@pytest.mark.timeout(300)
+def test_devices_hold_the_state_and_little_else(ranks: Ranks, tmp_path: Path) -> None:
+    """A quarter of the 64 MiB that the rule allows, so that a second state is more. Gradients have GRADIENT states."""
+    ranks.environment = {**environment("cuda", tmp_path), **ranks.environment}
+    run = ranks.launch(2, MEMORY.replace("GRADIENT", "2"))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("right") == 2
