@@ -25,7 +25,7 @@ class DeviceWindows {
     std::uint32_t groups = 1;          // the most of a launch
     std::vector<std::string> kernels;  // that wait for other ranks
     device::Shape shape;               // of their launches
-    std::string doing;            // what this rank does with the others, for errors
+    std::string doing;                 // what this rank does with the others, for errors
     std::string no_path;          // why this group has no device path, the same on all ranks; empty: it may have one
     std::vector<std::byte> more;  // for the callers on the other ranks
     std::string error;            // of the caller on this rank, which all ranks throw
@@ -51,8 +51,8 @@ class DeviceWindows {
 
   // For every group, what its kernels will have stored at the beginning of the own window when all are done.
   std::vector<std::uint32_t> numbers;
-  // Does work that launches kernels, and says what they will have stored. Throws PeerLost if a rank is known to be gone.
-  // After an Error other than Mismatch nothing can be used again, kernels end, and the group is aborted.
+  // Does work that launches kernels, and says what they will have stored. Throws PeerLost if a rank is known to be
+  // gone. After an Error other than Mismatch nothing can be used again, kernels end, and the group is aborted.
   void run(const device::Stream& stream, const std::function<void()>& work);
   // Waits until the stream is done. Throws PeerLost if a kernel gave up because a rank is gone; Timeout after the
   // group's limit.

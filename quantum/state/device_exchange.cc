@@ -125,7 +125,8 @@ std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits,
 std::int64_t State::Impl::move_on_device(const std::vector<int>& permutation) {
   // Blocks of the local bits that stay, which move as a whole.
   int block_bits = 0;
-  for (int bit = 0; bit < local_bits; ++bit) block_bits += permutation[static_cast<std::size_t>(bit)] < local_bits ? 1 : 0;
+  for (int bit = 0; bit < local_bits; ++bit)
+    block_bits += permutation[static_cast<std::size_t>(bit)] < local_bits ? 1 : 0;
   const auto parts =
       around_low_bits(permutation, static_cast<std::size_t>(block_bits), static_cast<std::size_t>(local_bits));
   on_device->apply(swaps_of(parts[0]));

@@ -77,8 +77,9 @@ void try_states(Trial& trial) {
   trial.launch("sum_weights" + type, shape, weights, ", by places");
   trial.launch("sum_products" + type, shape,
                ProductArguments{ket, bra, sums, 2, 32, 5, 16, 0, {0, 1, 2, 3, 4, 5, 6, 7}, most_strings, 0});
-  trial.launch("set_product" + type, shape,
-               ProductStateArguments{ket, put_amplitudes<double>(trial, 8), put_amplitudes<double>(trial, 6), size, 3, 6});
+  trial.launch(
+      "set_product" + type, shape,
+      ProductStateArguments{ket, put_amplitudes<double>(trial, 8), put_amplitudes<double>(trial, 6), size, 3, 6});
   trial.launch("swap_arrays", shape,
                SwapArguments{reinterpret_cast<std::uint64_t*>(ket), reinterpret_cast<std::uint64_t*>(bra), size});
 }

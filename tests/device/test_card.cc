@@ -133,7 +133,7 @@ TEST_P(DeviceCard, RefusesImagesOfOtherCardsAndImagesWithoutTheKernel) {
 // The first call of each function of the driver fails, and then none.
 TEST_P(DeviceCard, ReportsEveryFailureOfTheDriver) {
   // `holds` says that it does not know an address; nobody is told what freeing and restoring find; another test maps.
-  const std::set<std::string> others{"pointer_attribute", "free",          "free_pinned", "destroy_stream",
+  const std::set<std::string> others{"pointer_attribute", "free",        "free_pinned", "destroy_stream",
                                      "destroy_event",     "pop_context", "map",         "unmap"};
   std::vector<std::pair<std::string, const char*>> functions;
 #define ONEHOP_CALL(name, cuda, hip, ...) functions.emplace_back(#name, either(cuda, hip));

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cards import environment
 from onehop import BadInput, quantum
 from onehop.cli import main
 from onehop.quantum import Circuit, DensityMatrix, NoiseModel, State, generators
-from cards import environment
 from ranks import Ranks
 
 DEVICE = {"device": "processor"}

@@ -45,8 +45,8 @@ TEST(DeviceSelfTest, ACardThatIsWrongIsNotUsed) {
   const StandIn standin(Kind::hip);
   const Variable wrong("STANDIN_WRONG", "onehop_tile_pass_f64");
   for (int use = 0; use < 2; ++use)
-    testing::expect_says<Error>([] { check_at_first_use(*Device::hip()); }, "in the kernel onehop_tile_pass_f64, turns: ",
-                                "the device is not used");
+    testing::expect_says<Error>([] { check_at_first_use(*Device::hip()); },
+                                "in the kernel onehop_tile_pass_f64, turns: ", "the device is not used");
   const Variable off("ONEHOP_DEVICE_CHECK", "0");
   check_at_first_use(*Device::hip());
 }

@@ -135,8 +135,8 @@ bool reduce_on_threads(uint32_t launches, uint32_t shots) {
   return targets[0] == expected && targets[1] == expected;
 }
 
-// The same for plans: 2 ranks of 2 groups of 4 threads send each other `runs` messages, whose numbers change from run to
-// run, and return whether they arrive.
+// The same for plans: 2 ranks of 2 groups of 4 threads send each other `runs` messages, whose numbers change from run
+// to run, and return whether they arrive.
 template <Fault fault>
 bool move_on_threads(uint32_t runs) {
   constexpr uint64_t count = 512;
@@ -158,10 +158,10 @@ bool move_on_threads(uint32_t runs) {
     auto* const received = reinterpret_cast<unsigned char*>(one.received.data());
     one.pieces[0] = {sent, 0, count, no_list, {count}, {4}, 1, 4};
     one.pieces[1] = {received, 0, count, no_list, {count}, {4}, 1, 4};
-    one.messages[0] = {reinterpret_cast<unsigned char*>(other.wire.data()), bytes,       bytes / 2, 0, 1,
-                       one.unpacked,                                        other.arrived};
-    one.messages[1] = {reinterpret_cast<unsigned char*>(one.wire.data()), bytes,         bytes / 2, 1, 1,
-                       one.arrived,                                       other.unpacked};
+    one.messages[0] = {
+        reinterpret_cast<unsigned char*>(other.wire.data()), bytes, bytes / 2, 0, 1, one.unpacked, other.arrived};
+    one.messages[1] = {
+        reinterpret_cast<unsigned char*>(one.wire.data()), bytes, bytes / 2, 1, 1, one.arrived, other.unpacked};
   }
   std::deque<Barrier> barriers;
   std::deque<Barrier> ends;  // of the launches of a rank

@@ -146,9 +146,7 @@ def _circuit_rates(core: _core.Device, device: str, quick: bool, copy: float) ->
         for qubits in _SIZES:
             expected = max((one.seconds * 2 ** (qubits - n) for n, one in found.items()), default=0.0)
             most = _QUICK_SECONDS if quick else _SECONDS
-            if qubits not in found and (
-                expected > most or (8 << qubits) + (64 << 20) > core.free_memory()
-            ):
+            if qubits not in found and (expected > most or (8 << qubits) + (64 << 20) > core.free_memory()):
                 break
             found[qubits] = simulate(_circuit(name, qubits), precision="single", device=device)
         for qubits in [n for n in found if n >= 30] or [max(found)]:

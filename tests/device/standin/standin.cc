@@ -79,8 +79,6 @@ int StandIn::calls(const char* function) const {
   return count == nullptr ? -1 : count(function);
 }
 
-std::size_t StandIn::most_bytes() const {
-  return reinterpret_cast<std::size_t (*)()>(symbol("standin_most_bytes"))();
-}
+std::size_t StandIn::most_bytes() const { return reinterpret_cast<std::size_t (*)()>(symbol("standin_most_bytes"))(); }
 
 }  // namespace onehop::testing
