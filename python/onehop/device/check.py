@@ -144,7 +144,8 @@ def _circuit_rates(core: _core.Device, device: str, quick: bool, copy: float) ->
     for name, published in _PUBLISHED.items():
         found: dict[int, Any] = {}
         for qubits in _SIZES:
-            expected = max((one.seconds * 2 ** (qubits - n) for n, one in found.items()), default=0.0)
+            last = max(found, default=qubits)
+            expected = found[last].seconds * 2 ** (qubits - last) if found else 0.0
             most = _QUICK_SECONDS if quick else _SECONDS
             if qubits not in found and (expected > most or (8 << qubits) + (64 << 20) > core.free_memory()):
                 break
