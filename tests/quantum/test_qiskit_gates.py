@@ -27,7 +27,7 @@ from qiskit.circuit import (
 from qiskit.circuit import library as lib
 from qiskit.exceptions import QiskitError
 from qiskit.quantum_info import Clifford, Operator, Pauli, SparsePauliOp, random_unitary
-from qiskit.synthesis import LieTrotter
+from qiskit.synthesis import LieTrotter, QDrift
 
 from onehop.quantum.io.from_qiskit import from_qiskit
 
@@ -262,6 +262,9 @@ OWN: dict[str, Callable[[], Any]] = {
         SparsePauliOp(["XY"], [0.3]),
         0.7,
         synthesis=LieTrotter(atomic_evolution=lambda circuit, *_, **__: circuit.h(0)),
+    ),
+    "random order": lambda: lib.PauliEvolutionGate(
+        SparsePauliOp(["XY", "ZI", "YY"]), 0.7, synthesis=QDrift(2, seed=1)
     ),
     "bound definition": lambda: _bound(False),
     "bound control": lambda: _bound(True),

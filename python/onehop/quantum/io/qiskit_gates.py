@@ -365,11 +365,11 @@ def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:
 
 
 def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
-    """Convert a Pauli evolution in the order of its synthesis; use the definition if that is no product formula."""
-    from qiskit.synthesis import LieTrotter, QDrift, SuzukiTrotter
+    """Convert a Pauli evolution in the order of its synthesis; use the definition of others, which may be random."""
+    from qiskit.synthesis import LieTrotter, SuzukiTrotter
 
     how = operation.synthesis
-    if type(how) not in (LieTrotter, SuzukiTrotter, QDrift) or how.atomic_evolution is not None:
+    if type(how) not in (LieTrotter, SuzukiTrotter) or how.atomic_evolution is not None:
         return _defined(operation.definition, qubits)
     found = []
     for letters, which, angle in how.expand(operation):
