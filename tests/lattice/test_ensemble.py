@@ -179,6 +179,11 @@ def test_bad_folders_of_ensembles(run: Path, command: Command) -> None:
         assert refused.returncode == 2
         assert says in refused.stderr
         assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+    for name in ("000005", "000011"):
+        shutil.copy(run / "000002.lime", run / f"{name}.lime")
+        refused = command(*MAKE, "--keep", 6, "-o", run)
+        assert f"after {int(name)} updates of this run, found those after 2" in refused.stderr
+        (run / f"{name}.lime").write_bytes(before[f"{name}.lime"])
     (run / "000005.lime").unlink()
     assert "a file is missing" in command(*MAKE, "--keep", 6, "-o", run).stderr
 

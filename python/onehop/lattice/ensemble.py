@@ -145,20 +145,33 @@ def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[st
     known: list[dict[str, Any]] = json.loads(texts[0])
     for at, number in enumerate(kept):
         if known[at] is None:
-            read_checkpoint(ensemble.file(number), group, None, ensemble.settings, None)  # is it of this run?
+            _kept(ensemble, number, group, None)  # is it of this run?
             known[at] = configuration_of(read_gauge(ensemble.file(number), group)[1], number)
     return known
+
+
+def _kept(ensemble: Ensemble, number: int, group: Group, grid: Any) -> tuple[Gauge, Checkpoint]:
+    """Return the field and the progress of a configuration. Raises BadInput if it is another one. Collective."""
+    path = ensemble.file(number)
+    found = read_checkpoint(path, group, grid, ensemble.settings, None)
+    if found is None or found[1].done != number:
+        what = "none" if found is None else f"those after {found[1].done}"
+        raise BadInput(
+            f"{path}: expected the links after {number} updates of this run, found {what}; remove the file, and the "
+            "run makes it again"
+        )
+    return found
 
 
 def _begin(ensemble: Ensemble, kept: list[int], group: Group, grid: Any) -> tuple[Gauge, Checkpoint]:
     """Return the field and the progress with which a run goes on. Collective."""
     settings, unfinished = ensemble.settings, Path(ensemble.folder) / UNFINISHED
     if kept:
-        found = read_checkpoint(ensemble.file(kept[-1]), group, grid, settings, None)
-    else:
-        found = read_checkpoint(str(unfinished), group, grid, settings, ensemble.first)
+        gauge, state = _kept(ensemble, kept[-1], group, grid)
+        return gauge, Checkpoint(settings, state.done)
+    found = read_checkpoint(str(unfinished), group, grid, settings, ensemble.first)
     if found is not None:
-        return found[0], Checkpoint(settings, found[1].done, [] if kept else found[1].history)
+        return found[0], Checkpoint(settings, found[1].done, found[1].history)
     return _verified_start(settings, group, grid), Checkpoint(settings, ensemble.first)
 
 
