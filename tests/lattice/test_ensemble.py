@@ -106,7 +106,9 @@ def test_an_interrupted_thermalization_resumes(run: Path, command: Command, tmp_
     other = tmp_path / "other"
     other.mkdir()
     shutil.copy(run / "000002.lime", other / "checkpoint")  # of the same run, after two of eight sweeps
-    longer = [8 if word == 2 else word for word in MAKE]
+    shorter, longer = ([sweeps if word == 2 else word for word in MAKE] for sweeps in (1, 8))
+    refused = command(*shorter, "--keep", 2, "-o", other)
+    assert "expected a checkpoint after at most 1 updates, found one after 2" in refused.stderr
     report(command, *longer, "--keep", 2, "-o", other)
     assert sorted(path.name for path in other.iterdir()) == [
         "000008.lime",

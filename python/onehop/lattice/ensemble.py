@@ -171,6 +171,11 @@ def _begin(ensemble: Ensemble, kept: list[int], group: Group, grid: Any) -> tupl
         return gauge, Checkpoint(settings, state.done)
     found = read_checkpoint(str(unfinished), group, grid, settings, ensemble.first)
     if found is not None:
+        if found[1].done > ensemble.numbers[0]:
+            raise BadInput(
+                f"{unfinished}: expected a checkpoint after at most {ensemble.numbers[0]} updates, found one after "
+                f"{found[1].done}; remove the file, or give the options of the first run"
+            )
         return found[0], Checkpoint(settings, found[1].done, found[1].history)
     return _verified_start(settings, group, grid), Checkpoint(settings, ensemble.first)
 
