@@ -285,7 +285,7 @@ CHANGES = {
     "three dimensions": sets("series/plaquette", np.ones((9, 2, 2))),
     "no data": sets("series/plaquette", h5py.Empty("f8")),
     "text": sets("series/plaquette", "text"),
-    "squares beyond floating point": sets("series/plaquette", np.full(9, 1e308)),
+    "squares of squares beyond floating point": sets("series/plaquette", np.full(9, 1e99)),
     "zeros that take no bytes": lambda file: file.create_dataset(
         "series/x", (9, 2**40), "f8", chunks=(1, 2**9)
     ),

@@ -34,7 +34,7 @@ _DIGEST = b"\nonehop sha256 "  # behind the HDF5 data, whose readers ignore it
 _ORDER = (*_AVERAGES, *_OBSERVABLES)
 HADRONS = ("pion", "rho", "nucleon")  # whose masses are always fitted
 _CORRELATOR = re.compile(r"correlators/\w+(\(-?\d{1,3},-?\d{1,3},-?\d{1,3}\))?")
-_LARGEST = 1e100  # of numbers, whose squares the analysis needs
+_LARGEST = 1e60  # of numbers, of which the analysis needs the squares of squares
 _FLOW = ("energy_plaquette", "energy_clover", "t2_energy", "charge")
 
 
