@@ -10,7 +10,6 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.generators import ghz, qft, qpe
-from onehop.quantum.io.qasm_program import QasmProgram, Step
 from onehop.quantum.two_qubit import haar_unitary
 
 __all__ = ["CIRCUIT_CASES", "Gate", "make_gates", "to_circuit"]
@@ -28,12 +27,13 @@ _DEPTH = 20  # layers of the brickwork
 _ITERATIONS = 5  # iterations of Grover's search
 
 
-def _plain(steps: Iterable[Step]) -> list[Gate]:
-    return [(step.name, list(step.qubits), list(step.parameters)) for step in steps]
-
-
-def _without_measurements(program: QasmProgram) -> list[Gate]:
-    return _plain(step for step in program.steps if step.name != "measure")
+def _gates(circuit: Circuit) -> list[Gate]:
+    """Return the gates of a circuit whose only gate with an angle is `cp`."""
+    return [
+        (one.name, [*one.controls, *one.targets], [float(np.angle(one.values[1]))] * (one.name == "cp"))
+        for one in circuit.operations
+        if one.is_gate
+    ]
 
 
 def _matrix(matrix: np.ndarray, qubits: list[int]) -> Gate:
@@ -97,13 +97,13 @@ def _grover(qubits: int) -> list[Gate]:
 
 
 CIRCUIT_CASES: dict[str, Callable[[int], list[Gate]]] = {
-    "qft": lambda qubits: _without_measurements(qft(qubits)),
-    "qpe": lambda qubits: _without_measurements(qpe(qubits)),
+    "qft": lambda qubits: _gates(qft(qubits)),
+    "qpe": lambda qubits: _gates(qpe(qubits)),
     "tfim-1d": _tfim_1d,
     "tfim-2d": _tfim_2d,
     "brickwork": _brickwork,
     "volume": _volume,
-    "ghz": lambda qubits: _without_measurements(ghz(qubits)),
+    "ghz": lambda qubits: _gates(ghz(qubits)),
     "grover": _grover,
 }
 

@@ -42,11 +42,9 @@ def _rectangle(qubits: int) -> tuple[int, int]:
 
 
 SCALING_CASES: dict[str, Callable[[int], Circuit]] = {
-    "qpe": lambda qubits: qpe(qubits).to_circuit(),
-    "tfim-1d": lambda qubits: evolution(tfim((qubits,)), qubits, steps=_STEPS).to_circuit(),
-    "tfim-2d": lambda qubits: evolution(
-        tfim(_rectangle(qubits), lattice="triangular"), qubits, steps=_STEPS
-    ).to_circuit(),
+    "qpe": lambda qubits: qpe(qubits),
+    "tfim-1d": lambda qubits: evolution(tfim((qubits,)), qubits, steps=_STEPS),
+    "tfim-2d": lambda qubits: evolution(tfim(_rectangle(qubits), lattice="triangular"), qubits, steps=_STEPS),
 }
 
 

@@ -22,7 +22,6 @@ from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
 from onehop.quantum import Circuit, simulate
 from onehop.quantum.generators import evolution, qpe, tfim
-from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
 from onehop.text import counted
@@ -190,16 +189,16 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
     )
 
 
-def _example_circuit(name: str, made: QasmProgram, group: Group) -> tuple[Circuit, str]:
+def _example_circuit(name: str, made: Circuit, group: Group) -> tuple[Circuit, str]:
     """Return an example circuit and its origin: the file, or `made` if a rank has neither the file nor Qiskit."""
     file = Path(__file__).resolve().parents[2] / "examples" / name
     readable = file.is_file() and importlib.util.find_spec("qiskit") is not None
     if _everywhere(group, readable):
         return read_circuit(file, group), f"examples/{name}"
-    return made.to_circuit(), "generated"
+    return made, "generated"
 
 
-def _circuit_step(group: Group, what: str, name: str, made: QasmProgram, answer: int) -> StepResult:
+def _circuit_step(group: Group, what: str, name: str, made: Circuit, answer: int) -> StepResult:
     """Run a circuit whose every shot must give `answer`, on the largest power of two of ranks."""
     circuit, source = _example_circuit(name, made, group)
     ranks = 1 << (group.size.bit_length() - 1)

@@ -60,7 +60,7 @@ def test_circuits_have_the_results_of_states_in_memory(precision: str) -> None:
 
 
 def test_shots_of_large_states_are_those_of_states_in_memory() -> None:
-    circuit = generators.qft(16).to_circuit()
+    circuit = generators.qft(16)
     expected = quantum.simulate(circuit, shots=300, seed=3)
     assert quantum.simulate(circuit, shots=300, seed=3, **DEVICE).counts == expected.counts
 
@@ -102,7 +102,7 @@ def test_noise_runs_on_density_matrices_and_trajectories() -> None:
         assert found.counts == expected.counts
     matrix, expected_matrix = DensityMatrix(3, **DEVICE), DensityMatrix(3)
     for one in (matrix, expected_matrix):
-        one.run(generators.ghz(3).to_circuit())
+        one.run(generators.ghz(3))
     np.testing.assert_allclose(matrix.matrix(), expected_matrix.matrix(), atol=1e-14)
 
 

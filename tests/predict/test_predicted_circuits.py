@@ -14,7 +14,7 @@ from predicted_machines import two_hosts
 
 
 def test_one_rank_takes_its_passes() -> None:
-    circuit = generators.qft(20).to_circuit()
+    circuit = generators.qft(20)
     found = predict_circuit(circuit, two_hosts(), 1)
     passes = int(plan(circuit, 1).passes)
     assert found.passes == passes > 0
@@ -28,7 +28,7 @@ def test_one_rank_takes_its_passes() -> None:
 @pytest.mark.parametrize(("precision", "size"), [("double", 16), ("single", 8)])
 def test_exchanges_cross_levels(precision: str, size: int) -> None:
     # One qubit after the other is on the two bits of the rank number, so that all kinds of exchanges occur.
-    circuit = generators.random_circuit(12, depth=12).to_circuit()
+    circuit = generators.random_circuit(12, depth=12)
     found = predict_circuit(circuit, two_hosts(), 4, precision)
     share = size << 10
     host = cluster = 0
@@ -57,7 +57,7 @@ def test_exchanges_cross_levels(precision: str, size: int) -> None:
 
 
 def test_multiply_adds_limit_passes() -> None:
-    circuit = generators.random_circuit(20, depth=12).to_circuit()
+    circuit = generators.random_circuit(20, depth=12)
     groups = [group for stage in plan(circuit, 1).placement.groups() for group in stage]
     fewest = min(group["multiply_adds"] for group in groups)
     most = max(group["multiply_adds"] for group in groups)
@@ -96,7 +96,7 @@ def test_the_busier_rank_counts() -> None:
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 def test_cards_take_the_passes_of_their_engine(precision: str) -> None:
-    circuit = generators.random_circuit(15, depth=12).to_circuit()
+    circuit = generators.random_circuit(15, depth=12)
     ran = simulate(circuit, precision=precision, device="processor")
     assert predict_circuit(circuit, "h100", 1, precision).passes == ran.passes
     assert ran.passes > plan(circuit, 1, precision).passes  # tiles of a card are smaller
@@ -113,16 +113,16 @@ def test_large_states_are_never_allocated(
         if family == "tfim"
         else getattr(generators, family)(qubits)
     )
-    found = predict_circuit(program.to_circuit(), "genesis", ranks)
+    found = predict_circuit(program, "genesis", ranks)
     per_pass = 2 * 16 * 2**33 / load_machine("genesis").memory_bandwidth.value
     assert found.pass_seconds == pytest.approx(found.passes * per_pass)
     assert (found.exchange_seconds > 0) == (ranks > 1)
-    sent = plan(program.to_circuit(), ranks, ranks_per_node=1).bytes_per_rank * ranks
+    sent = plan(program, ranks, ranks_per_node=1).bytes_per_rank * ranks
     assert sum(found.bytes_by_level.values()) == sent
 
 
 def test_bad_input() -> None:
-    circuit = generators.qft(33).to_circuit()
+    circuit = generators.qft(33)
     with pytest.raises(BadInput, match=r"expected a machine \(a100-nvlink.*genesis.*found 'genesi'"):
         predict_circuit(circuit, "genesi")
     with pytest.raises(BadInput, match=r"at most 8 ranks, one for each processor of mi300x, found 16"):
@@ -137,7 +137,7 @@ def test_bad_input() -> None:
     ):
         predict_circuit(circuit, "perlmutter")
     with pytest.raises(BadInput, match=r"fewer qubits or another precision"):
-        predict_circuit(generators.qft(40).to_circuit(), "mi300x", 8)
+        predict_circuit(generators.qft(40), "mi300x", 8)
 
 
 def test_the_command_writes_the_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +146,7 @@ def test_the_command_writes_the_prediction(tmp_path: Path, capsys: pytest.Captur
     out = tmp_path / "out.json"
     assert main(["plan", str(file), "-n", "64", "--machine", "genesis", "--json", str(out)]) == 0
     found = json.loads(out.read_text())
-    expected = predict_circuit(generators.qft(39).to_circuit(), "genesis", 64)
+    expected = predict_circuit(generators.qft(39), "genesis", 64)
     assert found["predicted_seconds"] == expected.predicted_seconds
     assert found["bytes_by_level"] == expected.bytes_by_level
     assert found["fits"] is True

@@ -21,7 +21,7 @@ ROUNDED = {"fp16": (1e-6, 4), "bf16": (2e-4, 4), "q8": (1e-3, 2.125), "q6": (2e-
 
 @pytest.mark.parametrize("precision", ROUNDED)
 def test_fidelity_is_estimated(precision: str) -> None:
-    circuit = generators.random_circuit(20, depth=6, seed=3).to_circuit()
+    circuit = generators.random_circuit(20, depth=6, seed=3)
     observables = ["Z0 Z1", "X3 Y19 + 0.5*Z18"]
     exact = simulate(circuit, observables=observables)
     found = simulate(circuit, precision=precision, observables=observables, shots=500, seed=1)
@@ -73,7 +73,7 @@ def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ):
         error = refused([*map(str, words), "--precision", "q6"], capsys)
         assert "expected precision double or single, found q6" in error
-    circuit = generators.qft(6).to_circuit()
+    circuit = generators.qft(6)
     with pytest.raises(BadInput, match="expected precision double or single"):
         simulate(circuit, precision="q8", checkpoint=tmp_path / "c.h5")
     with pytest.raises(BadInput, match="expected precision double or single"):

@@ -113,7 +113,7 @@ def test_placements_for_hosts_give_the_same_state(seed: int) -> None:
 
 
 def test_the_cache_tells_hosts_apart() -> None:
-    circuit = generators.qft(12).to_circuit()
+    circuit = generators.qft(12)
 
     def placed(**options: int) -> int:
         before = _core.circuit_cache_counters()[0]
@@ -131,7 +131,7 @@ def test_the_cache_tells_hosts_apart() -> None:
 
 
 def test_irregular_hosts_have_no_levels() -> None:
-    circuit = generators.qft(12).to_circuit()
+    circuit = generators.qft(12)
     assert plan(circuit, 4, ranks_per_node=3).bytes_by_level == {}
     assert plan(circuit, 4, ranks_per_host=0).bytes_by_level == {}
     for wrong in (3, -2):
@@ -176,7 +176,7 @@ def test_the_command_shows_bytes_by_level(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_levels_of_a_machine_agree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for circuit in (generators.qft(12).to_circuit(), generators.random_circuit(12, depth=12).to_circuit()):
+    for circuit in (generators.qft(12), generators.random_circuit(12, depth=12)):
         planned = plan(circuit, 16, ranks_per_host=4).bytes_by_level
         predicted = predict_circuit(circuit, "perlmutter", 16)
         assert predicted.bytes_by_level == {
@@ -187,7 +187,7 @@ def test_levels_of_a_machine_agree(tmp_path: Path, capsys: pytest.CaptureFixture
     file = tmp_path / "qft.qasm"
     generators.qft(30).save(str(file), 3)
     on_nodes = plan_of_command(file, "-n", "16", "--machine", "perlmutter")
-    planned = plan(generators.qft(30).to_circuit(), 16, ranks_per_host=4).bytes_by_level
+    planned = plan(generators.qft(30), 16, ranks_per_host=4).bytes_by_level
     assert on_nodes["bytes_by_level"] == {"node": planned["inside hosts"], "system": planned["between hosts"]}
     assert plan_of_command(file, "-n", "16", "--machine", "perlmutter", "--hosts", "4") == on_nodes
     assert load_machine("perlmutter").levels[0].extents == (4,)

@@ -19,7 +19,6 @@ from qiskit import QuantumCircuit
 from onehop.quantum import Circuit, Operation, gate
 from onehop.quantum.io.from_qiskit import from_qiskit
 from onehop.quantum.io.qasm import load_qasm, parse_qasm
-from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.noise.channel import depolarizing
 from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.observables import PauliSum, PauliTerm
@@ -230,8 +229,6 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_angles_are_finite(angle: float) -> None:
     with pytest.raises(BadInput, match="finite"):
         gate("rz", [0], [angle])
-    with pytest.raises(BadInput, match="finite"):
-        QasmProgram(1).add("rx", 0, angle)
     circuit = Circuit(1)
     circuit.add(Operation("diagonal", "d", [0], values=np.array([1, complex(angle)])))
     with pytest.raises(BadInput, match="finite"):

@@ -78,7 +78,7 @@ def test_groups_of_a_plan(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 
 def test_nothing_is_timed_unless_asked() -> None:
-    circuit = random_circuit(11, depth=2).to_circuit()
+    circuit = random_circuit(11, depth=2)
     assert simulate(circuit).profile is None
     profile = simulate(circuit, profile=True).profile
     assert profile is not None

@@ -45,10 +45,10 @@ class Fit:
 @functools.cache
 def _circuit(name: str, qubits: int) -> Circuit:
     if name == "qpe":
-        return qpe(qubits).to_circuit()
+        return qpe(qubits)
     # HamLib's periodic triangular lattice of 33 sites. The benchmark appends the inverse circuit.
     model = tfim((3, qubits // 3), lattice="triangular", periodic=True)
-    return evolution(model, qubits, steps=_HAMLIB_STEPS, order=1, mirror=True).to_circuit()
+    return evolution(model, qubits, steps=_HAMLIB_STEPS, order=1, mirror=True)
 
 
 @functools.cache

@@ -48,7 +48,7 @@ def _table(tuned: Tuned) -> Table:
 
 def _keep_circuit_rate() -> None:
     """Run a circuit on all cores, and keep the rate by which `onehop plan` predicts times."""
-    circuit = generators.random_circuit(22).to_circuit()
+    circuit = generators.random_circuit(22)
     circuit_plan, begin = plan(circuit), perf_counter()
     simulate(circuit)
     keep_rate(circuit_plan, perf_counter() - begin, replace=True)

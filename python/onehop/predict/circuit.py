@@ -217,7 +217,7 @@ def predict_circuit(
 
     Examples
     --------
-    >>> circuit = onehop.quantum.generators.qft(33).to_circuit()
+    >>> circuit = onehop.quantum.generators.qft(33)
     >>> prediction = onehop.predict.predict_circuit(circuit, "genesis")
     >>> prediction.exchanges, round(prediction.pass_seconds / prediction.passes, 4)
     (0, 0.0344)

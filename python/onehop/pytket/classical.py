@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pytket.circuit import Circuit as TketCircuit
-from pytket.circuit import ClBitVar, ClOp, ClRegVar, OpType
+from pytket.circuit import ClBitVar, ClRegVar, OpType
 
 from onehop.error import BadInput
 from onehop.quantum import Circuit
@@ -86,32 +86,9 @@ def _expression(logic: BitLogic, wired: Any, node: Any, where: list[int]) -> lis
         return [logic.negation(bit) for bit in [*values[0], *[FALSE] * width][:width]]
     if name == "RegNeg":
         return logic.difference([FALSE] * _WIDTH, values[0])
-    if len(values) == 2 and (found := _binary(logic, node.op, *values)) is not None:
-        return found
+    if len(values) == 2:
+        kind, (a, b) = name.removeprefix("Bit").removeprefix("Reg"), values
+        found = logic.binary(kind, a if kind == "Div" else [*a, *[FALSE] * (_WIDTH - len(a))], b)
+        if found is not None:
+            return found
     raise BadInput(f"expected expressions of bits, sums, products, quotients and comparisons, found {name}")
-
-
-def _binary(logic: BitLogic, operation: ClOp, a: list[int], b: list[int]) -> list[int] | None:
-    name = operation.name.removeprefix("Bit").removeprefix("Reg")
-    wide = [*a, *[FALSE] * (_WIDTH - len(a))]
-    bitwise = {"And": logic.both, "Or": logic.either, "Xor": logic.different}
-    if name in bitwise:
-        long = max(len(a), len(b))
-        pairs = zip([*a, *[FALSE] * (long - len(a))], [*b, *[FALSE] * (long - len(b))], strict=True)
-        return [bitwise[name](x, y) for x, y in pairs]
-    shifts = {"Lsh": lambda k: [*[FALSE] * k, *wide][:_WIDTH], "Rsh": lambda k: [*wide[k:], *[FALSE] * k]}
-    if name in shifts:
-        return logic.select(b, [shifts[name](k) for k in range(min(_WIDTH, 1 << len(b)))])
-    answers = {
-        "Eq": lambda: [logic.equal(a, b)],
-        "Neq": lambda: [logic.negation(logic.equal(a, b))],
-        "Lt": lambda: [logic.less(a, b)],
-        "Gt": lambda: [logic.less(b, a)],
-        "Leq": lambda: [logic.negation(logic.less(b, a))],
-        "Geq": lambda: [logic.negation(logic.less(a, b))],
-        "Add": lambda: logic.sum(wide, b),
-        "Sub": lambda: logic.difference(wide, b),
-        "Mul": lambda: logic.product(wide, b, _WIDTH),
-        "Div": lambda: logic.quotient(a, b),
-    }
-    return answers[name]() if name in answers else None

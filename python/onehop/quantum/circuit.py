@@ -302,32 +302,6 @@ class Circuit(NamedGates, Composition):
         finally:
             self._conditions.pop()
 
-    def to_qasm(self, version: int = 3) -> str:
-        """Write the circuit as OpenQASM, which `parse_qasm` reads again.
-
-        Matrices and diagonals of up to 5 qubits become gates. The text has the form that this library chooses, not that
-        of the text from which the circuit was read.
-
-        Parameters
-        ----------
-        version : int
-            3 or 2. OpenQASM 2 has no global phase, which is left out.
-
-        Raises
-        ------
-        BadInput
-            OpenQASM has no such operation in this version; the message names it.
-
-        Examples
-        --------
-        >>> from onehop import quantum
-        >>> print(quantum.Circuit(2, 1).h(0).cx(0, 1).measure(1, 0).to_qasm().splitlines()[-3])
-        h q[0];
-        """
-        from onehop.quantum.to_qasm import qasm_of
-
-        return qasm_of(self, version)
-
     def _parametrised(self, name: str, qubits: list[int], angles: Sequence[Angle]) -> Circuit:
         names = list(self.parameters)
         operation = _core.parametrised_gate(name, qubits, terms_of(angles, names))

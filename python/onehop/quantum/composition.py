@@ -1,16 +1,18 @@
-"""Circuits made of circuits, their size, their drawing, and their copies."""
+"""Circuits made of circuits, their size, their drawing, their text, and their copies."""
 
 from __future__ import annotations
 
 import copyreg
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from onehop import _core
 from onehop._core import Condition, Operation, Register
 from onehop.arguments import instance, real_number, whole_number, whole_numbers
 from onehop.error import BadInput
+from onehop.output import write_file
 from onehop.quantum.drawing import Drawing, Sources, html, qiskit_drawing, text_drawing
 
 Self = TypeVar("Self", bound="Composition")
@@ -172,6 +174,42 @@ class Composition(_core.Circuit):
         if output != "text":
             return qiskit_drawing(self, output)
         return Drawing(text_drawing(self, None if width is None else whole_number(width, "width", 20)))
+
+    def to_qasm(self, version: int = 3) -> str:
+        """Write the circuit as OpenQASM, which `parse_qasm` reads again.
+
+        Matrices and diagonals of up to 5 qubits become gates. The text has the form that this library chooses, not that
+        of the text from which the circuit was read.
+
+        Parameters
+        ----------
+        version : int
+            3 or 2. OpenQASM 2 has no global phase, which is left out.
+
+        Raises
+        ------
+        BadInput
+            OpenQASM has no such operation in this version; the message names it.
+
+        Examples
+        --------
+        >>> from onehop import quantum
+        >>> print(quantum.Circuit(2, 1).h(0).cx(0, 1).measure(1, 0).to_qasm().splitlines()[-3])
+        h q[0];
+        """
+        from onehop.quantum.to_qasm import qasm_of
+
+        return qasm_of(self, version)
+
+    def save(self, file: str | Path, version: int = 3) -> None:
+        """Write the circuit to an OpenQASM file; see `to_qasm`.
+
+        Raises
+        ------
+        BadInput
+            The file cannot be written, or OpenQASM has no such operation in this version.
+        """
+        write_file(file, self.to_qasm(version), "the circuit")
 
     def _repr_html_(self) -> str:
         return html(self)

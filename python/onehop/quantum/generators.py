@@ -1,7 +1,6 @@
 """Common benchmark circuits: QFT, phase estimation, spin models, GHZ, random circuits, quantum volume and QAOA.
 
-Each function returns a `QasmProgram`. `onehop quantum circuit KIND` writes it as OpenQASM; `QasmProgram.to_circuit`
-converts it to a `Circuit` for the simulator.
+Each function returns a `Circuit`, which `onehop quantum circuit KIND` writes as OpenQASM.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onehop.arguments import whole_number
 from onehop.error import BadInput
+from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.graphs import random_regular_bonds
 from onehop.quantum.io.hamlib import heisenberg, tfim
-from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
@@ -23,18 +23,27 @@ from onehop.text import counted
 __all__ = ["evolution", "ghz", "heisenberg", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit", "tfim"]
 
 
-def _add_qft(circuit: QasmProgram, qubits: int) -> None:
+def _empty(qubits: int, name: str, clbits: int = 0) -> Circuit:
+    circuit = Circuit(whole_number(qubits, "qubits", 1), clbits, name)
+    circuit.registers = [Register("c", 0, clbits)] if clbits else []
+    return circuit
+
+
+def _transform(qubits: int) -> Circuit:
+    """Return the quantum Fourier transform."""
+    circuit = Circuit(qubits)
     for high in reversed(range(qubits)):
-        circuit.add("h", high)
+        circuit.h(high)
         for low in reversed(range(high)):
-            circuit.add("cp", (low, high), math.pi / 2 ** (high - low))
+            circuit.cp(math.pi / 2 ** (high - low), low, high)
     for low in range(qubits // 2):
-        circuit.add("swap", (low, qubits - 1 - low))
+        circuit.swap(low, qubits - 1 - low)
+    return circuit
 
 
-def _prepare(circuit: QasmProgram, state: str | int) -> None:
-    """Append X gates that prepare a basis state: a number, bits with the last qubit first, or "neel"."""
-    qubits = circuit.qubits
+def _prepared(qubits: int, state: str | int, name: str) -> Circuit:
+    """Return the preparation of a basis state: a number, bits with the last qubit first, or "neel"."""
+    circuit = _empty(qubits, name)
     if state == "neel":
         number = sum(1 << qubit for qubit in range(0, qubits, 2))
     elif isinstance(state, str):
@@ -47,10 +56,11 @@ def _prepare(circuit: QasmProgram, state: str | int) -> None:
         raise BadInput(f"expected a basis state from 0 to {(1 << qubits) - 1}, found {number}")
     for qubit in range(qubits):
         if number >> qubit & 1:
-            circuit.add("x", qubit)
+            circuit.x(qubit)
+    return circuit
 
 
-def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> QasmProgram:
+def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Circuit:
     """Quantum Fourier transform of a basis state x: amplitude y becomes exp(2 pi i x y / 2^n) / sqrt(2^n).
 
     Parameters
@@ -67,14 +77,12 @@ def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> QasmProg
     BadInput
         There is no such basis state.
     """
-    circuit = QasmProgram(qubits, name=f"qft of {counted(qubits, 'qubit')}")
-    _prepare(circuit, state)
-    transform = QasmProgram(qubits)
-    _add_qft(transform, qubits)
-    return circuit.extend(transform.inverse_steps() if inverse else transform.steps)
+    circuit = _prepared(qubits, state, f"qft of {counted(qubits, 'qubit')}")
+    transform = _transform(qubits)
+    return circuit + (transform.inverse() if inverse else transform)
 
 
-def qpe(qubits: int, *, phase: float | None = None) -> QasmProgram:
+def qpe(qubits: int, *, phase: float | None = None) -> Circuit:
     """Quantum phase estimation of diag(1, exp(2 pi i phase)): the outcome divided by 2^(qubits-1) is the phase.
 
     Parameters
@@ -96,16 +104,12 @@ def qpe(qubits: int, *, phase: float | None = None) -> QasmProgram:
         phase = round(2**counting / 3) / 2**counting
     if not 0 <= phase < 1:
         raise BadInput(f"expected a phase in [0, 1), found {phase}")
-    circuit = QasmProgram(qubits, counting, f"qpe of {counted(qubits, 'qubit')}, phase {phase!r}")
-    circuit.add("x", counting)
+    circuit = _empty(qubits, f"qpe of {counted(qubits, 'qubit')}, phase {phase!r}", counting).x(counting)
     for qubit in range(counting):
-        circuit.add("h", qubit)
+        circuit.h(qubit)
     for qubit in range(counting):
-        circuit.add("cp", (qubit, counting), 2 * math.pi * math.fmod(phase * 2**qubit, 1.0))
-    transform = QasmProgram(counting)
-    _add_qft(transform, counting)
-    circuit.extend(transform.inverse_steps())
-    return circuit.measure(range(counting), range(counting))
+        circuit.cp(2 * math.pi * math.fmod(phase * 2**qubit, 1.0), qubit, counting)
+    return (circuit + _transform(counting).inverse()).measure(range(counting), range(counting))
 
 
 def evolution(
@@ -118,7 +122,7 @@ def evolution(
     state: str | int = "neel",
     mirror: bool = False,
     name: str = "evolution",
-) -> QasmProgram:
+) -> Circuit:
     """Trotterised time evolution of a basis state.
 
     Parameters
@@ -146,25 +150,20 @@ def evolution(
         There is no such basis state, a weight is not real, there is no such order, there are no steps, or too few
         qubits.
     """
-    circuit = QasmProgram(qubits, name=name)
-    _prepare(circuit, state)
-    body = add_trotter(QasmProgram(qubits), model, time, steps, order=order)
-    circuit.extend(body.steps)
-    if mirror:
-        circuit.barrier()
-        circuit.extend(body.inverse_steps())
-    return circuit
+    body = add_trotter(_empty(qubits, name), model, time, steps, order=order)
+    circuit = _prepared(qubits, state, name) + body
+    return circuit.barrier() + body.inverse() if mirror else circuit
 
 
-def ghz(qubits: int) -> QasmProgram:
+def ghz(qubits: int) -> Circuit:
     """GHZ state (|0...0> + |1...1>) / sqrt(2)."""
-    circuit = QasmProgram(qubits, name=f"ghz of {counted(qubits, 'qubit')}").add("h", 0)
+    circuit = _empty(qubits, f"ghz of {counted(qubits, 'qubit')}").h(0)
     for qubit in range(1, qubits):
-        circuit.add("cx", (qubit - 1, qubit))
+        circuit.cx(qubit - 1, qubit)
     return circuit
 
 
-def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> QasmProgram:
+def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Circuit:
     """Random circuit: layers of random one-qubit gates and of CZ gates on random pairs.
 
     Parameters
@@ -177,20 +176,18 @@ def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> QasmProgra
         The same seed gives the same circuit.
     """
     random = np.random.default_rng(seed)
-    circuit = QasmProgram(
-        qubits, name=f"random circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
-    )
+    circuit = _empty(qubits, f"random circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}")
     for _ in range(depth):
         for qubit in range(qubits):
             theta, phi, lambda_ = random.uniform(-math.pi, math.pi, 3)
-            circuit.add("u", qubit, (theta, phi, lambda_))
+            circuit.u(theta, phi, lambda_, qubit)
         order = random.permutation(qubits)
         for a, b in zip(order[::2], order[1::2], strict=False):
-            circuit.add("cz", (a, b))
+            circuit.cz(a, b)
     return circuit
 
 
-def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> QasmProgram:
+def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Circuit:
     """Quantum volume circuit: layers of Haar-random two-qubit gates on random pairs.
 
     Parameters
@@ -203,7 +200,7 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Q
     depth = qubits if depth is None else depth
     random = np.random.default_rng(seed)
     name = f"quantum volume circuit of {counted(qubits, 'qubit')}, depth {depth}, seed {seed}"
-    circuit = QasmProgram(qubits, name=name)
+    circuit = _empty(qubits, name)
     for _ in range(depth):
         order = [int(qubit) for qubit in random.permutation(qubits)]
         for a, b in zip(order[::2], order[1::2], strict=False):
@@ -213,7 +210,7 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Q
 
 def qaoa(
     qubits: int, *, layers: int = 2, degree: int = 3, seed: int = 0, angles: Sequence[float] | None = None
-) -> QasmProgram:
+) -> Circuit:
     """Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random regular graph.
 
     Parameters
@@ -241,14 +238,12 @@ def qaoa(
         raise BadInput(
             f"expected {counted(2 * layers, 'angle')} for {counted(layers, 'layer')}, found {len(chosen)}"
         )
-    circuit = QasmProgram(
-        qubits, name=f"qaoa of {counted(qubits, 'qubit')}, {counted(layers, 'layer')}, seed {seed}"
-    )
+    circuit = _empty(qubits, f"qaoa of {counted(qubits, 'qubit')}, {counted(layers, 'layer')}, seed {seed}")
     for qubit in range(qubits):
-        circuit.add("h", qubit)
+        circuit.h(qubit)
     for layer in range(layers):
         for a, b in bonds:
-            circuit.add("rzz", (a, b), float(chosen[2 * layer]))
+            circuit.rzz(float(chosen[2 * layer]), a, b)
         for qubit in range(qubits):
-            circuit.add("rx", qubit, 2 * float(chosen[2 * layer + 1]))
+            circuit.rx(2 * float(chosen[2 * layer + 1]), qubit)
     return circuit

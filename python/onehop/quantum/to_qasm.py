@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -353,20 +354,23 @@ def _rotation(paulis: str, angle: str, targets: list[int]) -> Iterator[Call]:
         yield from ((name, [f"-{given}"] * bool(given), [qubit], []) for (name, given), qubit in changed)
 
 
-def _fixed(operation_kind: str, values: NDArray[np.complex128], targets: list[int]) -> str | None:
+@cache
+def _fixed_gates(kind: str) -> list[tuple[str, NDArray[np.complex128]]]:
+    gates = [_core.gate(name, [0]) for name in _FIXED]
+    return [(one.name, np.asarray(one.values)) for one in gates if one.kind == kind]
+
+
+def _fixed(kind: str, values: NDArray[np.complex128]) -> str | None:
     """Return the name of a gate without angles that has these values."""
-    for name in _FIXED:
-        gate = _core.gate(name, targets)
-        if gate.kind == operation_kind and np.abs(np.asarray(gate.values) - values.reshape(-1)).max() < _NEAR:
-            return name
-    return None
+    wanted = values.reshape(-1)
+    return next((name for name, one in _fixed_gates(kind) if np.abs(one - wanted).max() < _NEAR), None)
 
 
 def _diagonal(values: NDArray[np.complex128], targets: list[int]) -> Iterator[Call]:
     """Yield a diagonal gate: rotations about strings of Z, whose angles are the Walsh transform of the phases."""
     phases = np.angle(values)
     if len(targets) == 1:
-        if (name := _fixed("diagonal", values, targets)) is not None:
+        if (name := _fixed("diagonal", values)) is not None:
             yield name, [], targets, []
             return
         if abs(phases[0]) < _NEAR:
@@ -414,7 +418,7 @@ def _matrix(matrix: NDArray[np.complex128], targets: list[int]) -> Iterator[Call
 
 
 def _one_qubit(matrix: NDArray[np.complex128], targets: list[int]) -> Iterator[Call]:
-    if (name := _fixed("matrix", matrix, targets)) is not None:
+    if (name := _fixed("matrix", matrix)) is not None:
         yield name, [], targets, []
         return
     theta = 2 * float(np.arctan2(abs(matrix[1, 0]), abs(matrix[0, 0])))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from onehop.error import BadInput
-from onehop.quantum.io.qasm_program import QasmProgram
+from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum, PauliTerm
 
 
 def add_trotter(
-    circuit: QasmProgram, hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2
-) -> QasmProgram:
+    circuit: Circuit, hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2
+) -> Circuit:
     """Append exp(-i H t) to a circuit, up to the Trotter error.
 
     Order 1 is one term after the other, with an error of order t²/steps; order 2 is forwards and backwards for half a
@@ -33,14 +33,17 @@ def add_trotter(
     return circuit
 
 
-def _rotate(circuit: QasmProgram, terms: list[PauliTerm], angle: float) -> None:
+def _rotate(circuit: Circuit, terms: list[PauliTerm], angle: float) -> None:
     for term in terms:
-        circuit.rotate(term.paulis, angle * term.coefficient.real)
+        qubits, letters = [qubit for qubit, _ in term.paulis], "".join(one for _, one in term.paulis)
+        turn = angle * term.coefficient.real
+        if letters in ("X", "Y", "Z", "XX", "YY", "ZZ"):
+            circuit.gate("r" + letters.lower(), qubits, [turn])
+        else:
+            circuit.pauli_rotation(letters, turn, qubits)
 
 
-def _second_order(
-    circuit: QasmProgram, terms: list[PauliTerm], angle: float, *, first: bool, last: bool
-) -> None:
+def _second_order(circuit: Circuit, terms: list[PauliTerm], angle: float, *, first: bool, last: bool) -> None:
     """Append a step: diagonal terms for half the time, the others forwards and backwards, diagonal terms again.
 
     Half steps of the diagonal terms that meet between two steps are merged.

@@ -336,13 +336,9 @@ Value Arithmetic::unknown_arithmetic(Symbol operation, const Value& left, const 
   const int width = type.bits();
   const Bits a = bits_of(left, width);
   const Bits b = bits_of(right, width);
-  if (operation == symbol("+")) return made_of(logic_.sum(a, b, zero_bit), type);
+  if (operation == symbol("+")) return made_of(logic_.sum(a, b), type);
+  if (operation == symbol("-")) return made_of(logic_.difference(a, b), type);
   if (operation == symbol("*")) return made_of(logic_.product(a, b), type);
-  if (operation == symbol("-")) {
-    Bits opposite;
-    for (const int bit : b) opposite.push_back(logic_.negation(bit));
-    return made_of(logic_.sum(a, opposite, one_bit), type);
-  }
   if (operation != symbol("**")) return unknown_division(operation, left, right, type, place);
   fail(place, "expected numbers that are known before the run beside **, found one that depends on measurements");
 }

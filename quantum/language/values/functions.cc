@@ -153,7 +153,7 @@ Value Arithmetic::count_ones(const Value& of, Place place) {
   for (const int bit : bits_of(of, of.type.bits())) {
     Bits one(default_width, zero_bit);
     one[0] = bit;
-    sum = logic_.sum(sum, one, zero_bit);
+    sum = logic_.sum(sum, one);
   }
   return made_of(std::move(sum), {TypeKind::natural, 0, {}});
 }

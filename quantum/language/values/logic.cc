@@ -17,7 +17,7 @@ int Logic::assign(const Condition& condition) {
 }
 
 void Logic::copy(int target, int source) {
-  if (source < 0 && zero_ == 0) zero_ = new_bit();
+  if (source < 0 && zero_ < 0) zero_ = new_bit();
   Operation made;
   made.kind = OperationKind::assign;
   made.name = "assign";
@@ -117,13 +117,19 @@ Bits Logic::sum(const Bits& a, const Bits& b, int carry) {
   return found;
 }
 
+Bits Logic::difference(const Bits& a, const Bits& b) {
+  Bits opposite;
+  for (const int bit : b) opposite.push_back(negation(bit));
+  return sum(a, opposite, one_bit);
+}
+
 Bits Logic::product(const Bits& a, const Bits& b) {
   Bits found(a.size(), zero_bit);
   for (std::size_t k = 0; k < b.size(); ++k) {
     if (b[k] == zero_bit) continue;
     Bits row(k, zero_bit);
     for (std::size_t j = 0; row.size() < a.size(); ++j) row.push_back(both(a[j], b[k]));
-    found = sum(found, row, zero_bit);
+    found = sum(found, row);
   }
   return found;
 }

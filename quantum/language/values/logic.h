@@ -21,10 +21,11 @@ struct TooManyOperations : std::exception {};
 // A hidden bit is set once. Constants are folded, and the same function of hidden bits is computed once.
 class Logic {
  public:
-  // Functions throw TooManyOperations once the circuit has `most` operations.
-  Logic(Circuit& circuit, std::int64_t most) : circuit_(circuit), most_(most) {}
+  // Functions throw TooManyOperations once the circuit has `most` operations. Hidden bits have numbers from `first` on;
+  // functions of smaller ones than `first_hidden` are computed each time.
+  Logic(Circuit& circuit, std::int64_t most, int first = first_hidden) : circuit_(circuit), most_(most), first_(first) {}
 
-  [[nodiscard]] int new_bit() { return first_hidden + circuit_.hidden_clbits++; }
+  [[nodiscard]] int new_bit() { return first_ + circuit_.hidden_clbits++; }
   // Stores the current truth of a condition in a new hidden bit.
   int assign(const Condition& condition);
   // Sets a bit to another one or to a constant.
@@ -39,10 +40,15 @@ class Logic {
   int choice(int condition, int yes, int no);
   int equal(const Bits& a, const Bits& b);
   int less(const Bits& a, const Bits& b);  // of natural numbers
-  Bits sum(const Bits& a, const Bits& b, int carry);
+  Bits sum(const Bits& a, const Bits& b) { return sum(a, b, zero_bit); }
+  Bits difference(const Bits& a, const Bits& b);
   Bits product(const Bits& a, const Bits& b);
   // Of natural numbers of the same length; `rest` receives the remainder. A division by zero gives ones, and a as rest.
   Bits quotient(const Bits& a, const Bits& b, Bits& rest);
+  Bits quotient(const Bits& a, const Bits& b) {
+    Bits rest;
+    return quotient(a, b, rest);
+  }
   // -a if `negative`, else a.
   Bits turned(const Bits& a, int negative);
   // If the last operation sets this hidden bit to the truth of a condition, removes it and returns the condition.
@@ -53,10 +59,13 @@ class Logic {
   }
 
  private:
+  Bits sum(const Bits& a, const Bits& b, int carry);
+
   Circuit& circuit_;
   std::int64_t most_;
+  int first_;
   std::map<std::vector<std::pair<int, int>>, int> known_;
-  int zero_ = 0;  // a hidden bit that is never set
+  int zero_ = -1;  // a hidden bit that is never set
 };
 
 }  // namespace onehop::quantum::language

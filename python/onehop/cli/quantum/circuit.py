@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from onehop._core import __version__
 from onehop.cli.common import JsonOptions, console, write_json
 from onehop.error import BadInput
 from onehop.options import Options, argument, option
-from onehop.quantum import generators
+from onehop.output import write_file
+from onehop.quantum import Circuit, Register, generators
 from onehop.quantum.io import hamlib
-from onehop.quantum.io.qasm_program import QasmProgram
 from onehop.text import counted
 
 MOST_QUBITS = 62  # as a state has, and as many as a register may have that onehop reads
@@ -69,7 +69,7 @@ class EvolutionOptions(Options):
     )
     mirror: bool = option(False, "Append the inverse circuit, so that the final state is the initial state.")
 
-    def program(self, model: Any, qubits: int, name: str) -> QasmProgram:
+    def program(self, model: Any, qubits: int, name: str) -> Circuit:
         """Return the circuit of the evolution."""
         keywords = self.part(EvolutionOptions) | {"state": self.state or 0}
         return generators.evolution(model, qubits, name=name, **keywords)
@@ -168,22 +168,25 @@ class OfHamlib(EvolutionOptions, MeasureOptions):
     name: str = argument("NAME", "Name of a Hamiltonian in the file.")
 
 
-def _write(program: QasmProgram, options: WriteOptions) -> None:
+def _write(circuit: Circuit, options: WriteOptions) -> None:
     output = options.output
     if output == "-" and options.json == "-":
         raise BadInput(
             "the circuit and the JSON cannot both go to stdout; name a file for the circuit: -o FILE"
         )
     if isinstance(options, MeasureOptions) and options.measure:
-        program.measure_all()
-    names = Counter(step.name for step in program.steps)
+        measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
+        measured.registers = [Register("c", 0, circuit.qubits)]
+        circuit = (measured + circuit).measure_all()
+    names = circuit.count_ops()
     gates = sum(number for name, number in names.items() if name not in ("measure", "barrier", "reset"))
+    text = f"// {circuit.name}, made by onehop {__version__}\n{circuit.to_qasm(options.openqasm)}"
     if output == "-":
-        sys.stdout.write(program.to_qasm(options.openqasm))
+        sys.stdout.write(text)
     else:
-        program.save(output, options.openqasm)
-        console("-").print(f"{program.name}, {counted(gates, 'gate')}")
-    report = {"file": output, "name": program.name, "qubits": program.qubits, "clbits": program.clbits}
+        write_file(output, text, "the circuit")
+        console("-").print(f"{circuit.name}, {counted(gates, 'gate')}")
+    report = {"file": output, "name": circuit.name, "qubits": circuit.qubits, "clbits": circuit.clbits}
     write_json(options.json, {**report, "gates": gates, "operations": dict(sorted(names.items()))})
 
 
