@@ -30,7 +30,11 @@ _ITERATIONS = 5  # iterations of Grover's search
 def _gates(circuit: Circuit) -> list[Gate]:
     """Return the gates of a circuit whose only gate with an angle is `cp`."""
     return [
-        (one.name, [*one.controls, *one.targets], [float(np.angle(one.values[1]))] * (one.name == "cp"))
+        (
+            one.name,
+            [*one.controls, *one.targets],
+            [float(np.angle(one.values[1]))] if one.name == "cp" else [],
+        )
         for one in circuit.operations
         if one.is_gate
     ]

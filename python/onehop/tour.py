@@ -21,7 +21,7 @@ from onehop.group import Group
 from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
 from onehop.quantum import Circuit, simulate
-from onehop.quantum.generators import evolution, qpe, tfim
+from onehop.quantum.generators import evolution, measured, qpe, tfim
 from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
 from onehop.text import counted
@@ -231,7 +231,7 @@ def phase_estimation(group: Group, _seconds: float) -> StepResult:
 def ising_model(group: Group, _seconds: float) -> StepResult:
     """Evolve a two-dimensional Ising model in a transverse field forwards in time and back."""
     model = tfim((4, 5), periodic=True, field=2)
-    made = evolution(model, 20, time=0.6, steps=3, mirror=True).measure_all()
+    made = measured(evolution(model, 20, time=0.6, steps=3, mirror=True))
     return _circuit_step(group, "TFIM 4x5 and its mirror", "tfim.qasm", made, sum(4**k for k in range(10)))
 
 

@@ -125,6 +125,17 @@ def test_measurements_inside_as_a_tree() -> None:
     assert abs(sampled[6].get("00", 0) / number - expected[2][0]) < 0.03
 
 
+def test_the_tree_counts_outcomes_that_do_not_occur() -> None:
+    @qml.set_shots(shots=10)
+    @qml.qnode(OnehopQubit(wires=2, seed=1), mcm_method="tree-traversal")
+    def circuit() -> Any:
+        qml.X(0)
+        one, two = qml.measure(0), qml.measure(1)
+        return [qml.counts(value, all_outcomes=True) for value in (one, [one, two], one + 2 * two)]
+
+    assert circuit() == [{0: 0, 1: 10}, {"00": 0, "01": 0, "10": 10, "11": 0}, {0: 0, 1: 10, 2: 0, 3: 0}]
+
+
 def test_the_tree_refuses_what_it_cannot() -> None:
     @qml.qnode(OnehopQubit(wires=1), mcm_method="tree-traversal", diff_method=None)
     def circuit() -> Any:

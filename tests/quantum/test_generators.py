@@ -199,7 +199,7 @@ def test_hamlib_file(tmp_path: Path) -> None:
         (lambda: qpe(4, phase=1.5), "a phase in"),
         (lambda: qft(4, state="01"), "4 bits"),
         (lambda: qft(4, state=16), "found 16"),
-        (lambda: ghz(0), "at least 1 qubit"),
+        (lambda: ghz(0), "whole number from 1 to"),
         (lambda: qaoa(5), "no graph of 5 sites"),
         (lambda: qaoa(6, angles=[1]), "4 angles"),
         (lambda: tfim((2, 3, 4)), "one or two dimensions"),

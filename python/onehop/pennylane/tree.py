@@ -165,7 +165,9 @@ def _of_record(one: Any, leaf: _Leaf, number: int) -> Any:
         place = int("".join(map(str, digits)), 2)
         return np.eye(1, 1 << len(digits), place)[0]
     if isinstance(one, CountsMP):
-        return {"".join(map(str, bits)) if several else value.item(): number}
+        every = map("".join, product("01", repeat=len(bits))) if several else one.eigvals().tolist()
+        counted = {"".join(map(str, bits)) if several else value.item(): number}
+        return (dict.fromkeys(every, 0) if one.all_outcomes else {}) | counted
     return np.repeat(value[None], number, axis=0)
 
 

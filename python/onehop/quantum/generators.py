@@ -20,13 +20,19 @@ from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
 from onehop.text import counted
 
-__all__ = ["evolution", "ghz", "heisenberg", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit", "tfim"]
+__all__ = ["evolution", "ghz", "heisenberg", "measured", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit",
+           "tfim"]  # fmt: skip
 
 
 def _empty(qubits: int, name: str, clbits: int = 0) -> Circuit:
     circuit = Circuit(whole_number(qubits, "qubits", 1), clbits, name)
     circuit.registers = [Register("c", 0, clbits)] if clbits else []
     return circuit
+
+
+def measured(circuit: Circuit) -> Circuit:
+    """Return a circuit without classical bits, followed by a measurement of each qubit."""
+    return (_empty(circuit.qubits, circuit.name, circuit.qubits) + circuit).measure_all()
 
 
 def _transform(qubits: int) -> Circuit:

@@ -12,7 +12,7 @@ from onehop.cli.common import JsonOptions, console, write_json
 from onehop.error import BadInput
 from onehop.options import Options, argument, option
 from onehop.output import write_file
-from onehop.quantum import Circuit, Register, generators
+from onehop.quantum import Circuit, generators
 from onehop.quantum.io import hamlib
 from onehop.text import counted
 
@@ -175,9 +175,7 @@ def _write(circuit: Circuit, options: WriteOptions) -> None:
             "the circuit and the JSON cannot both go to stdout; name a file for the circuit: -o FILE"
         )
     if isinstance(options, MeasureOptions) and options.measure:
-        measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
-        measured.registers = [Register("c", 0, circuit.qubits)]
-        circuit = (measured + circuit).measure_all()
+        circuit = generators.measured(circuit)
     names = circuit.count_ops()
     gates = sum(number for name, number in names.items() if name not in ("measure", "barrier", "reset"))
     text = f"// {circuit.name}, made by onehop {__version__}\n{circuit.to_qasm(options.openqasm)}"
