@@ -23,7 +23,8 @@ class Logic {
  public:
   // Functions throw TooManyOperations once the circuit has `most` operations. Hidden bits have numbers from `first` on;
   // functions of smaller ones than `first_hidden` are computed each time.
-  Logic(Circuit& circuit, std::int64_t most, int first = first_hidden) : circuit_(circuit), most_(most), first_(first) {}
+  Logic(Circuit& circuit, std::int64_t most, int first = first_hidden)
+      : circuit_(circuit), most_(most), first_(first) {}
 
   [[nodiscard]] int new_bit() { return first_ + circuit_.hidden_clbits++; }
   // Stores the current truth of a condition in a new hidden bit.
