@@ -46,8 +46,8 @@ Candidate least_work(Arena& arena, std::span<std::byte> state, const PermuteBits
   const std::span<std::byte> lines = state.first(bytes_of_lines(spec, pairs));
   std::vector<Candidate> floors;
   for (const std::size_t streams : {1U, 2U}) {
-    floors.push_back(repeated("each line read and written once, " + std::to_string(streams) + " streams",
-                              Role::speed_of_light, [lines, streams] { read_and_write(lines, streams); }));
+    floors.push_back(repeated("each line read and written once", Role::speed_of_light,
+                              [lines, streams] { read_and_write(lines, streams); }));
   }
   return fastest_variant(arena, std::move(floors), effort);
 }

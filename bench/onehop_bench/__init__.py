@@ -1,4 +1,4 @@
-"""Benchmarks: onehop, plain MPI and the speed of light take turns of a few milliseconds in one run.
+"""Benchmarks: onehop, plain MPI and bare code take turns of a few milliseconds in one run.
 
 C++ measures (`bench/native`); this package defines the cases and turns samples into tables, JSON and plots.
 """

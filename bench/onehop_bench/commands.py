@@ -8,9 +8,9 @@ _ABOUT = {
     "messages": {
         "pingpong": "Send one message back and forth between two ranks; times are half a round trip.",
         "channel": "Send several messages at once in each direction between two ranks.",
-        "poisson": "Run one iteration of the Poisson solver. The speed of light is its computation alone.",
+        "poisson": "Run one iteration of the Poisson solver. Its computation alone is beside it.",
         "ring": "Send 64 bytes from every rank to the next one, also with more ranks than cores.",
-        "codec": "Encode and decode on one core. The speed of light is a copy of the same numbers.",
+        "codec": "Encode and decode on one core. A copy of the same numbers is beside it.",
     },
     "halo": {"halo": "Exchange the ghost layers of an array, including packing and unpacking."},
     "allreduce": {"allreduce": "Sum float32 arrays over all ranks, with the columns of nccl-tests."},

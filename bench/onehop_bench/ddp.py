@@ -157,7 +157,7 @@ def _measure(
 
 
 def _rows(on: Run, model: str, groups: dict[str, Any], codecs: Sequence[str]) -> Iterator[Row]:
-    """A row of training steps, whose speed of light averages nothing, and one of their buckets alone."""
+    """A row of training steps, whose bare code averages nothing, and one of their buckets alone."""
     trainings = {name: _Training(model, group, on.group.rank) for name, group in groups.items()}
     for codec in codecs:
         trainings[f"onehop, {codec}"] = _Training(model, groups["onehop"], on.group.rank, codec)

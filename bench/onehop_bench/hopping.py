@@ -130,7 +130,7 @@ def _improvements(on: Run, block: Block, precision: str) -> Row:
 def bench_dslash(options: Dslash) -> None:
     """Apply the HISQ hopping term to the sites of one parity.
 
-    The speed of light is the time to read as many bytes as it must move.
+    The roofline is the time to read as many bytes as it must move.
     """
     default = "12x12x12x12" if options.improvements else "8x8x8x8,12x12x12x12,16x16x16x16,24x24x24x24"
     blocks = four_directions(options.blocks, default)
@@ -176,7 +176,7 @@ class Wilson(ThreadsOptions, PlotOptions, RanksBenchOptions):
 def bench_wilson(options: Wilson) -> None:
     """Apply the Wilson hopping term to the sites of one parity.
 
-    The speed of light is the time to move as many bytes as the term must move.
+    The roofline is the time to move as many bytes as the term must move.
     """
     lattices = four_directions(options.lattices, "16x16x16x16,24x24x24x24", "--lattices")
 

@@ -49,7 +49,7 @@ class Smearing(AloneOptions):
 def bench_smearing(options: Smearing) -> None:
     """Compute the fat and long links of staggered quarks.
 
-    The speed of light is the time to read and write all links once.
+    The roofline is the time to read and write all links once.
     """
     blocks = four_directions(options.blocks, "8x8x8x8,12x12x12x12")
     if any(extent < 2 or extent % 2 for block in blocks for extent in block.extents):
@@ -88,7 +88,7 @@ class Su3(AloneOptions):
 def bench_su3(options: Su3) -> None:
     """Multiply 3x3 matrices by vectors and matrices.
 
-    The peer is code for one site; the speed of light is the processor's. All ranks work at the same time, each on its
+    The peer is code for one site; the limit is the processor's. All ranks work at the same time, each on its
     own arrays.
     """
     sites = options.sites or [64, 1 << 10, 1 << 18]  # data in L1, in L2, in memory

@@ -102,7 +102,7 @@ def _measure(on: Run, gauge: Gauge, name: str) -> list[Samples]:
 def bench_measurements(options: Measurements) -> None:
     """Fix the gauge, smear, flow, and measure loops, hadrons and eigenvectors, in double precision.
 
-    The speed of light is the time to move links and fields once a sweep, stage or step, or that of the arithmetic; of
+    The limit is the time to move links and fields once a sweep, stage or step, or that of the arithmetic; of
     eigenvectors, that of the operator alone.
     """
     blocks = four_directions(options.blocks, "8x8x8x8,12x12x12x12")

@@ -100,7 +100,7 @@ class PoissonBench(PlotOptions, RanksBenchOptions):
 
 
 def bench_poisson(options: PoissonBench) -> None:
-    """Run one iteration of the Poisson solver. The speed of light is its computation alone."""
+    """Run one iteration of the Poisson solver. Its computation alone is beside it."""
     factors = options.enlarge or [1, 16, 256, 1024]
     if min(factors) < 1:
         raise BadInput(f"expected --enlarge of at least 1, found {min(factors)}")
@@ -163,7 +163,7 @@ def _codec_errors() -> str:
 
 
 def bench_codec(options: CodecBench) -> None:
-    """Encode and decode on one core. The speed of light is a copy of the same numbers."""
+    """Encode and decode on one core. A copy of the same numbers is beside it."""
 
     def rows(on: Run) -> Iterator[Row]:
         on.result.notes.append(_codec_errors())

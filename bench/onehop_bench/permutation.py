@@ -135,7 +135,7 @@ def _rows(on: Run, case: Case, codecs: Sequence[str]) -> Iterator[Row]:
 def permutation(options: Permutation) -> Benchmark:
     """Permutations of amplitudes of 16 bytes, also with codecs.
 
-    The speed of light reads and writes once each cache line that holds an amplitude that moves.
+    Bare code reads and writes once each cache line that holds an amplitude that moves.
     """
     ranks = (
         options.ranks if options.hosts is None else sum(ranks_of_hosts(options.hosts, options.per_host or 1))

@@ -193,7 +193,7 @@ def _by_size(result: Bench) -> bool:
 
 
 def save_plot(result: Bench, file: str) -> None:
-    """Draw the times of onehop, all peers and the speed of light, and below them onehop's time over the others'.
+    """Draw the times of onehop, all peers and bare code, and below them onehop's time over the others'.
 
     The horizontal axis shows bytes where the rows are one operation at ascending sizes. Otherwise it shows the cases,
     which no line joins. A row without bytes, the bare flag, has no place on an axis of bytes and is left out there.

@@ -36,8 +36,8 @@ class Row(dict[str, Any]):
     Every row has `case`, the operation and its parameters; `bytes` that one rank sends; and `ranks`. onehop's time is
     `ours_us`, the median over the rounds, with the percentiles `p10_us` and `p90_us`. `peers` and `variants` (of
     onehop) have medians by name, `best_peer` and `best_peer_us` those of the peer with the largest ratio (None without
-    peers), and `limit_us` the speed of light: the least time that the hardware allows, or None where it is not
-    measured. `ratio`, `ratios` and `limit_ratio` are onehop's time over that of the best peer, of each peer and of the
+    peers), and `limit_us` that of bare code that does the least, or None where it is not measured.
+    `ratio`, `ratios` and `limit_ratio` are onehop's time over that of the best peer, of each peer and of the
     limit: the median of the rounds' ratios. Benchmarks add further keys, which their modules describe.
     """
 

@@ -70,7 +70,7 @@ def make_table(result: Bench) -> Table:
     if peers:
         caption += f"\n{RATIO}"
     if limits:
-        caption += "\nspeed of light: bare code that moves or reads the same bytes, or computes alone"
+        caption += "\nbare code: moves or reads the same bytes, or computes alone"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != bytes_text(row.bytes, exact=True) for row in rows if row.bytes)
     columns: Columns = {
@@ -79,7 +79,7 @@ def make_table(result: Bench) -> Table:
         **time_columns("µs"),
         "GB/s": lambda row: f"{row.gigabytes_per_second:.2f}",
         **({**BEST_PEER, **RATIO_COLUMN} if peers else {}),
-        **({"speed of\nlight µs": "limit_us", "x speed\nof light": "limit_ratio"} if limits else {}),
+        **({"bare\ncode µs": "limit_us", "x bare\ncode": "limit_ratio"} if limits else {}),
     }
     return table_of(rows, f"onehop bench {result.bench}", caption, columns)
 

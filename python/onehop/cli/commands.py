@@ -179,7 +179,7 @@ COMMANDS = Group(
             "them.",
         ),
         "bench": Group(
-            "Compare onehop with plain MPI, reference simulators and the speed of light.",
+            "Compare onehop with plain MPI, reference simulators and bare code.",
             "onehop_bench.commands:COMMANDS",
         ),
         "lattice": _LATTICE,
