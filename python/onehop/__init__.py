@@ -13,7 +13,13 @@ from onehop import _current_folder, _interrupt  # noqa: F401
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from onehop._core import __version__
+try:
+    from onehop._core import __version__
+except ModuleNotFoundError as missing:
+    if missing.name != "onehop._core":
+        raise
+    remedy = "run `make build` in the checkout, or install onehop by pip with this Python"
+    raise ImportError(f"onehop's extension is not built for this Python: {remedy}") from None
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 

@@ -15,6 +15,11 @@ from onehop.error import BadInput, WrongType
 T = TypeVar("T")
 LARGEST = 2**63 - 1
 _LONGEST = 60  # characters of a value that an error quotes
+_CIRCUITS = {  # what takes circuits of other packages
+    "builtins": "; onehop.quantum.load_qasm and parse_qasm read one",
+    "qiskit": "; onehop.quantum.from_qiskit converts it",
+    **{one: f"; onehop.{one} runs it" for one in ("cirq", "pytket")},
+}
 
 
 def quoted(value: object) -> str:
@@ -31,7 +36,10 @@ def instance(value: Any, kind: type[T], name: str) -> T:
     """Return an object of a class, or raise WrongType, which `name` begins."""
     if isinstance(value, kind):
         return value
-    raise WrongType(f"{name}: expected a {kind.__name__}, found {quoted(value)}")
+    package = type(value).__module__.partition(".")[0]
+    advice = _CIRCUITS.get(package, "") if kind.__name__ == "Circuit" else ""
+    found = f"one of {package}" if advice and package != "builtins" else quoted(value)
+    raise WrongType(f"{name}: expected a {kind.__name__}, found {found}{advice}")
 
 
 def is_sequence(value: Any) -> bool:

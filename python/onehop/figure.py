@@ -47,12 +47,14 @@ _GROUP_OF_ONE = re.compile(r"<g>\n *(<(?:path|text|use)\b.*)\n *</g>")
 def empty_figure(width: float, height: float) -> Any:
     """Make an empty `matplotlib.figure.Figure` of a size in inches, which needs no display. Notebooks show it.
 
-    Raises Error if matplotlib is not installed.
+    Raises Error if matplotlib is not installed, or finds no folder for its cache.
     """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Error(f"plots need matplotlib ({error}): `pip install matplotlib`") from error
+    except OSError as error:
+        raise Error(f"matplotlib does not start: {error}") from error
 
     class ShownFigure(Figure):
         def _repr_svg_(self) -> str:

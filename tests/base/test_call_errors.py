@@ -60,8 +60,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (lambda: quantum.simulate(circuit(), precision=2), "precision: expected a text, found 2"),
     (
         lambda: quantum.simulate(3),
-        "simulate: expected circuit to be a Circuit, found 3; it takes (circuit, group, options) and returns a "
-        "SimulationResult",
+        "circuit: expected a Circuit, found 3; onehop.quantum.load_qasm and parse_qasm read one",
     ),
     (
         lambda: onehop.patterns.allgather(onehop.Group.alone(), np.zeros(3)),

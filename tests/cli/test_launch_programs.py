@@ -86,9 +86,9 @@ def test_small_parts() -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("launch true", "missing option --ranks"),
-        ("launch -n 1 true : true", "missing option --ranks"),
-        ("launch -n 1 true :", "missing option --ranks"),
+        ("launch true", "missing option -n RANKS"),
+        ("launch -n 1 true : true", "missing option -n RANKS"),
+        ("launch -n 1 true :", "missing option -n RANKS"),
         ("launch -n 1 true : -n 0 true", "expected at least 1 rank, found 0"),
         ("launch -n 1000 true : -n 1000 true", "expected at most 1024 ranks on one machine, found 2000"),
         ("launch -n 1 true : -n 1 --no-bind true", "no such option: --no-bind"),

@@ -28,6 +28,15 @@ def test_import_does_not_import_numpy() -> None:
     assert "numpy" in modules_after("import onehop; onehop.Plan")
 
 
+def test_sources_without_the_extension_say_how_to_build_it(tmp_path: Path) -> None:
+    for file in Path(onehop.__path__[0]).glob("*.py"):
+        tmp_path.joinpath("onehop").mkdir(exist_ok=True)
+        tmp_path.joinpath("onehop", file.name).write_bytes(file.read_bytes())
+    command = [sys.executable, "-c", "import onehop"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert "extension is not built for this Python: run `make build`" in done.stderr.splitlines()[-1]
+
+
 def test_help_imports_no_command() -> None:
     found = modules_after("from onehop.cli import main; main(['--help'])")
     assert not found & {"numpy", "qiskit", "onehop.options", "onehop.cli.quantum", "onehop.cli.schedule"}

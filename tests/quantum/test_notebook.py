@@ -1,11 +1,12 @@
 """What notebooks show of plans and results agrees with their numbers."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
-from onehop import BadInput, quantum
+from onehop import BadInput, Error, quantum
 
 
 def cells(html: str) -> list[list[str]]:
@@ -32,6 +33,19 @@ def test_a_result_shows_its_counts_and_values() -> None:
     assert rest[0] == f"{len(result.counts) - 8} others"
     assert int(rest[1].replace(",", "")) + sum(shown.values()) == 5000
     assert [float(first[1]), float(second[1])] == pytest.approx(result.expectations, rel=1e-5)
+
+
+def test_a_plot_that_cannot_be_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    result = quantum.simulate(spread(2), shots=10, seed=3)
+    with pytest.raises(BadInput, match=r"^cannot write the plot to /proc/counts.svg: [^\n]*$"):
+        result.plot("/proc/counts.svg")  # a folder that nobody may write
+    for file in ("c.nonsense", "."):
+        with pytest.raises(BadInput):
+            result.plot(file)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(Error, match=r"plots need matplotlib .*`pip install matplotlib`$"):
+        result.plot()
 
 
 def test_a_plot_shows_the_counts_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Launch(ProgramOptions, LaunchOptions, JsonOptions):
         alone = len(found) == 1 and self.ranks_file is not None
         for program in found:
             if program.ranks is None and not alone:
-                raise BadInput("missing option --ranks; see `onehop launch --help`")
+                raise BadInput("missing option -n RANKS; see `onehop launch --help`")
             if not program.words and not alone:
                 raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")
         return found

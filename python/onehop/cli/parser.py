@@ -214,7 +214,7 @@ class Line:
     def _similar(self, name: str) -> str:
         import difflib
 
-        near = difflib.get_close_matches(name, [*self.named, *self.off], 1)
+        near = difflib.get_close_matches(name, [*self.named, *self.off, "--help"], 1)
         return f" (did you mean {near[0]}?)" if near else ""
 
     def check_outputs(self, values: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
 from onehop.quantum.steps import STATE_KINDS, Program, Save
+from onehop.text import counted
 
 __all__ = ["OnehopBackend"]
 
@@ -107,6 +108,9 @@ class OnehopBackend(BackendV2):
         )
         self.executor: Executor = find_executor(ranks)
         self._targets: dict[tuple[str, frozenset[str] | None], Target] = {}
+
+    def __repr__(self) -> str:
+        return f"<OnehopBackend: {counted(self.executor.size, 'rank')}, {self.options.precision}>"
 
     @classmethod
     def _default_options(cls) -> Options:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import whole_number
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput, Error
 from onehop.figure import save_figure
 from onehop.group import Group, group_or_alone
@@ -296,6 +296,7 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         The memory does not suffice. This is found out before anything runs.
     """
     options = SimulationOptions.of("simulate", keywords)
+    instance(circuit, Circuit, "circuit")
     group = group_or_alone(group)
     sums = sums_of(options.observables)
     seed, checkpoints = options.seed, None
@@ -364,8 +365,7 @@ def clifford_of(circuit: Circuit, group: Group, options: SimulationOptions) -> C
             "vector"
         )
     if options.method == "auto":
-        # C++ refuses what is no circuit.
-        if options.needs_state or not isinstance(circuit, Circuit) or circuit.qubits <= _LARGEST_STATE:
+        if options.needs_state or circuit.qubits <= _LARGEST_STATE:
             return None
         circuit.validate()
         # Without qubits that are measured early.

@@ -225,4 +225,5 @@ def _values(texts: list[str], circuit: Circuit) -> list[float]:
     try:
         return values_of(circuit, given)
     except BadInput as error:
-        raise BadInput(f"--bind: {error}; for example --bind NAME=0.5") from error
+        example = "".join(f"; for example --bind {name}=0.5" for name in circuit.parameters[:1])
+        raise BadInput(f"--bind: {error}{example}") from error
