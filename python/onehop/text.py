@@ -67,11 +67,8 @@ def message_bytes(message: str) -> bytes:
     return message.encode("utf-8", "backslashreplace")
 
 
-def counted(number: int, noun: str, *, commas: bool = False) -> str:
-    """A number with its noun, for example "1 round", "2 rounds", "3 matches", "4 entries".
-
-    With `commas` between thousands: "786,432 processors".
-    """
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, for example "1 round", "3 matches", "4 entries", "786,432 processors"."""
     if number != 1:
         if noun.endswith(("s", "sh", "ch", "x")):
             noun += "es"
@@ -79,7 +76,7 @@ def counted(number: int, noun: str, *, commas: bool = False) -> str:
             noun = noun[:-1] + "ies"
         else:
             noun += "s"
-    return f"{number:,} {noun}" if commas else f"{number} {noun}"
+    return f"{count_text(number)} {noun}"
 
 
 def alternatives(names: Sequence[str]) -> str:

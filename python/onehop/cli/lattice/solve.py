@@ -275,11 +275,11 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
     """Print the report on rank 0, and write its JSON. Raise Error with `advice` if the solve did not converge."""
     iterations, residual = report["iterations"], report["true_residual"]
     if own_rank() == 0:
+        waited, last = report["communication_seconds"], ", the last" if report["ended_by"] == "cgnr" else ""
         console(json_target).print(
-            f"{counted(iterations, 'iteration')}, the last of {_NAMES[report['ended_by']]}, in "
-            f"{seconds_text(report['seconds'])}, "
-            f"{seconds_text(report['communication_seconds'])} of "
-            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; "
+            f"{counted(iterations, 'iteration')}{last} of {_NAMES[report['ended_by']]} in "
+            f"{seconds_text(report['seconds'])}"
+            f"{f', {seconds_text(waited)} of it in halo exchanges and sums' if waited else ''}; |b - M x| / |b| = {residual:.3e}; "
             f"{rate_text(report['gflops'] * 1e9, 'FLOP/s')}"
         )
         write_json(json_target, report)
