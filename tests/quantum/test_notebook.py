@@ -57,7 +57,7 @@ def test_a_plot_shows_the_counts_and_says_what_is_missing(tmp_path: Path) -> Non
     assert names == sorted(names)
     assert [bar.get_height() for bar in axes.patches] == [result.counts[name] for name in names]
     assert len(names) == 10
-    assert axes.get_title() == f"2,000 shots, {len(result.counts) - 10} outcomes not shown"
+    assert axes.get_title() == f"2000 shots, {len(result.counts) - 10} outcomes not shown"
     width, height = (int.from_bytes((tmp_path / "counts.png").read_bytes()[at : at + 4]) for at in (16, 20))
     assert (width, height) >= (900, 500)
     shown = figure._repr_svg_()

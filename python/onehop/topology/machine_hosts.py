@@ -88,8 +88,8 @@ def machine_hosts(
     number = whole_number(ranks, "ranks")
     if not 1 <= number <= described.processors:
         raise BadInput(
-            f"expected 1 to {counted(described.processors, 'rank')}, one per processor of the machine "
-            f"{described.name}, found {number}"
+            f"expected 1 to {counted(described.processors, 'rank')}, one per processor of "
+            f"{described.name}, found {number}; `onehop machines` lists larger ones"
         )
     job = described.job(number)
     level, size = host_level(job)
