@@ -73,9 +73,8 @@ class BoxSearch {
 
 Machine Machine::job(std::int64_t processors) const {
   if (processors < 1 || processors > this->processors()) {
-    throw BadInput("expected 1 to " + base::counted(this->processors(), "rank") +
-                   ", one per processor of " + name + ", found " + std::to_string(processors) +
-                   "; `onehop machines` lists larger ones");
+    throw BadInput("expected 1 to " + base::counted(this->processors(), "rank") + ", one per processor of " + name +
+                   ", found " + std::to_string(processors) + "; `onehop machines` lists larger ones");
   }
   Machine part = *this;
   std::int64_t needed = processors;

@@ -33,7 +33,9 @@ def test_sources_without_the_extension_say_how_to_build_it(tmp_path: Path) -> No
         tmp_path.joinpath("onehop").mkdir(exist_ok=True)
         tmp_path.joinpath("onehop", file.name).write_bytes(file.read_bytes())
     command = [sys.executable, "-c", "import onehop"]
-    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+    )
     assert "extension is not built for this Python: run `make build`" in done.stderr.splitlines()[-1]
 
 

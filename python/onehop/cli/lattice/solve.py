@@ -276,10 +276,10 @@ def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -
     iterations, residual = report["iterations"], report["true_residual"]
     if own_rank() == 0:
         waited, last = report["communication_seconds"], ", the last" if report["ended_by"] == "cgnr" else ""
+        sums = f", {seconds_text(waited)} of it in halo exchanges and sums" if waited else ""
         console(json_target).print(
             f"{counted(iterations, 'iteration')}{last} of {_NAMES[report['ended_by']]} in "
-            f"{seconds_text(report['seconds'])}"
-            f"{f', {seconds_text(waited)} of it in halo exchanges and sums' if waited else ''}; |b - M x| / |b| = {residual:.3e}; "
+            f"{seconds_text(report['seconds'])}{sums}; |b - M x| / |b| = {residual:.3e}; "
             f"{rate_text(report['gflops'] * 1e9, 'FLOP/s')}"
         )
         write_json(json_target, report)
