@@ -67,8 +67,11 @@ def message_bytes(message: str) -> bytes:
     return message.encode("utf-8", "backslashreplace")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun, for example "1 round", "3 matches", "4 entries", "786,432 processors"."""
+def counted(number: int, noun: str, *, commas: bool = False) -> str:
+    """A number with its noun, for example "1 round", "2 rounds", "3 matches", "4 entries".
+
+    With `commas`, as `count_text` has them: "786,432 processors".
+    """
     if number != 1:
         if noun.endswith(("s", "sh", "ch", "x")):
             noun += "es"
@@ -76,7 +79,7 @@ def counted(number: int, noun: str) -> str:
             noun = noun[:-1] + "ies"
         else:
             noun += "s"
-    return f"{count_text(number)} {noun}"
+    return f"{count_text(number) if commas else number} {noun}"
 
 
 def alternatives(names: Sequence[str]) -> str:

@@ -274,7 +274,7 @@ def gradients(group: Group, seconds: float) -> StepResult:
         figures = _simply_timed(group, lambda: allreduce(group, mine, out=raw))
     schedule = _core.allreduce_schedule(group.size, mine.size)
     return StepResult(
-        name=f"Sum of {counted(mine.size, 'gradient')}, float32",
+        name=f"Sum of {counted(mine.size, 'gradient', commas=True)}, float32",
         ok=ok,
         checked_against=f"NumPy, in the order of ranks: {'the same' if same else 'NOT the same'} bits; as q8, "
         f"{encoded_bytes('q8', np.float32, mine.size) / mine.nbytes:.0%} of the bytes, off by {error:.1e}",

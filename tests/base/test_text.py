@@ -27,8 +27,8 @@ def test_nouns_are_counted() -> None:
     assert counted(3, "match") == "3 matches"
     assert counted(2, "entry") == "2 entries"
     assert counted(2, "array") == "2 arrays"
-    assert counted(786432, "processor") == "786,432 processors"
-    assert counted(1, "processor") == "1 processor"
+    assert counted(786432, "processor", commas=True) == "786,432 processors"
+    assert counted(1, "processor", commas=True) == "1 processor"
 
 
 def test_names_are_a_choice() -> None:

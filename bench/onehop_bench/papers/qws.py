@@ -44,7 +44,7 @@ def _weak_scaling(study: Study) -> None:
     study.predict(case, exchange[-1] / exchange[large], "x")
     for count, us in zip(counts, curves["neighbours one hop apart"], strict=True):
         if count in (1, counts[large], counts[-1]):
-            case = f"an iteration, {counted(int(count), 'node')}, neighbours one hop apart"
+            case = f"an iteration, {counted(int(count), 'node', commas=True)}, neighbours one hop apart"
             study.predict(case, us, "µs")
     for title, seconds in (
         ("by doubling", sum_seconds),

@@ -38,7 +38,7 @@ def _list(json_target: str | None) -> None:
 
 def _show(machine: Machine, json_target: str | None) -> None:
     screen = console(json_target)
-    screen.print(f"{machine.title}\n{counted(machine.processors, 'processor')}")
+    screen.print(f"{machine.title}\n{counted(machine.processors, 'processor', commas=True)}")
     levels = Table("level", "routing", "members", "links", "source", title="Levels")
     for level in machine.levels:
         interfaces = f", {level.interfaces} interfaces" if level.interfaces else ""

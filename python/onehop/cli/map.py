@@ -179,7 +179,9 @@ def _show(found: RankMap, screen: Screen, weighted: bool, levels: bool, torus: b
     bound = ""
     if found.lower_bound is not None:
         bound = "; no map has fewer than "
-        bound += bytes_text(found.lower_bound) if weighted else counted(found.lower_bound, "edge")
+        bound += (
+            bytes_text(found.lower_bound) if weighted else counted(found.lower_bound, "edge", commas=True)
+        )
     screen.print(f"chosen: {found.chosen}{bound} ({seconds_text(found.seconds)})")
 
 

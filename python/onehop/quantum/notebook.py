@@ -69,9 +69,9 @@ def counts_figure(counts: Mapping[str, int], title: str = "", *, most: int = MOS
     axes = figure.subplots()
     axes.bar([outcome for outcome, _ in shown], [number for _, number in shown], color="#4c78a8")
     axes.tick_params(axis="x", rotation=90 if len(shown) * len(shown[0][0] if shown else "") > 60 else 0)
-    about = [title, counted(shots, "shot")] if title else [counted(shots, "shot")]
+    about = [title, counted(shots, "shot", commas=True)] if title else [counted(shots, "shot", commas=True)]
     if hidden := len(counts) - len(shown):
-        about.append(f"{counted(hidden, 'outcome')} not shown")
+        about.append(f"{counted(hidden, 'outcome', commas=True)} not shown")
     axes.set(xlabel="outcome", ylabel="shots", title=", ".join(about))
     axes.locator_params(axis="y", integer=True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -170,7 +170,7 @@ def _show(screen: Screen, report: dict[str, Any]) -> None:
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
-        f"each rank has {counted(report['sites'], 'site')}, "
+        f"each rank has {counted(report['sites'], 'site', commas=True)}, "
         f"{count_text(report['interior_sites'])} of them in the interior, "
         f"and {count_text(report['ghost_sites'])} ghost sites",
     )
