@@ -13,7 +13,7 @@ from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.figure import empty_figure, save_figure
 from onehop.input_file import read_json
-from onehop.launch.interpreter import python_module
+from onehop.launch.interpreter import end_with_parent, python_module
 from onehop.options import Options, argument, option
 from onehop.output import make_folder
 from onehop.text import counted
@@ -194,7 +194,8 @@ def bench_all(options: All) -> None:
     for name in chosen:
         arguments = recipe(name, results, quick=options.quick)
         print(f"\nonehop {' '.join(arguments)}", flush=True)
-        if subprocess.run(python_module("onehop", *arguments), check=False).returncode != 0:
+        line = python_module("onehop", *arguments)
+        if subprocess.run(line, check=False, preexec_fn=end_with_parent).returncode != 0:
             failed.append(name)
     if failed:
         commands = "; ".join(f"`{command_text(name, results, quick=options.quick)}`" for name in failed)

@@ -1,4 +1,4 @@
-"""Let Ctrl-C end the command `onehop` without a traceback, with exit code 130, while its modules are being imported."""
+"""Let Ctrl-C end the command `onehop` without a traceback, with exit code 130, during its imports and at its end."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from onehop._current_folder import module_being_run
 
 
 def _end(*_: object) -> None:
-    os._exit(128 + _signal.SIGINT)  # nothing has been started or written yet
+    os._exit(128 + _signal.SIGINT)  # nothing has been started or written yet, or all is
 
 
 def _is_command() -> bool:
-    """Whether this process runs the command, as the script `onehop` or as `python -m onehop`."""
+    """Whether this process runs the command, as the script `onehop` or as `python -m onehop`, or one of its ranks."""
     name = module_being_run() or os.path.basename((getattr(sys, "argv", None) or [""])[0])  # noqa: PTH119
-    return name == "onehop"
+    return name.partition(".")[0] == "onehop"
 
 
 def _exchange(old: object, new: object) -> None:
@@ -33,5 +33,10 @@ def restore_interrupt() -> None:
     _exchange(_end, _signal.default_int_handler)
 
 
-if _is_command():
-    _exchange(_signal.default_int_handler, _end)
+def end_at_interrupt() -> None:
+    """Let Ctrl-C end the command at once: its output is complete, or it is telling its error."""
+    if _is_command():
+        _exchange(_signal.default_int_handler, _end)
+
+
+end_at_interrupt()

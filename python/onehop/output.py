@@ -157,8 +157,7 @@ def _create_locked(place: Place) -> tuple[str, BinaryIO]:
         file.close()
 
 
-@contextlib.contextmanager
-def _stream(place: Place) -> Iterator[BinaryIO]:
+def _open_stream(place: Place) -> int:
     """Open what is no regular file, such as a pipe, through a descriptor of it, so that it stays the same."""
     opened = place.open(os.O_PATH)
     try:
@@ -176,10 +175,25 @@ def _stream(place: Place) -> Iterator[BinaryIO]:
             )
             number = os.open(name, flags)
         os.set_blocking(number, True)
-        with os.fdopen(number, "wb") as file:
-            yield file
+        return number
     finally:
         os.close(opened)
+
+
+def open_new(place: Place) -> int:
+    """Open an output that is written as it comes, not when it is complete: a new file, or the pipe or device there.
+
+    A regular file is replaced rather than emptied, because another user may have given it a second name.
+    """
+    found = place.stat()
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        return _open_stream(place)
+    if found is not None:
+        os.unlink(place.name, dir_fd=place.folder)
+    number = place.open(os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+    if found is not None:
+        _pass_permissions(found, number)
+    return number
 
 
 @contextlib.contextmanager
@@ -199,7 +213,7 @@ def unfinished_file(path: str | Path, *, make_parents: bool = False) -> Iterator
     with find_place(path, make_parents=make_parents) as place:
         found = place.stat()
         if found is not None and not stat.S_ISREG(found.st_mode):
-            with _stream(place) as file:
+            with os.fdopen(_open_stream(place), "wb") as file:
                 yield file
             return
         _sweep(place)

@@ -14,6 +14,7 @@ from onehop.cli import main
 from onehop.figure import empty_figure, save_figure
 from onehop.lattice import Gauge
 from onehop.lattice.files.write import write_gauge
+from onehop.launch import launch
 from onehop.output import (
     check_file_target,
     check_name,
@@ -24,7 +25,7 @@ from onehop.output import (
     write_file,
 )
 from onehop.place import find_place, private_folder
-from onehop.quantum import State
+from onehop.quantum import Circuit, State, simulate
 from onehop.quantum.io.hamlib import write_tfim_file
 from onehop.tune.settings import save as save_tuning
 
@@ -84,6 +85,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "gauge field": save_gauge,
     "tuning": lambda path: save_tuning({}, path),
     "hamiltonians": lambda path: write_tfim_file(path, [((2,), "grid")], fields=[1.0]),
+    "output of ranks": lambda path: launch(1, ["true"], output_dir=str(path)),
+    "trace": lambda path: launch(1, ["true"], trace=str(path)),
+    "state on disk": lambda path: simulate(Circuit(2), state_folder=path),
     "folder": lambda path: make_folder(path, "--to"),
     "removal": remove_output,
     "check": lambda path: check_file_target(path, "--json"),
@@ -224,6 +228,22 @@ def test_a_pipe_of_another_user_gets_nothing(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(BadInput, match=r"the pipe .*out.json belongs to user 65534"):
         write_file(pipe, "secret", "it")
+    os.close(reader)
+
+
+def test_the_output_of_ranks_goes_to_no_file_or_pipe_of_another_user(home: Path, tmp_path: Path) -> None:
+    shared = make_shared(tmp_path / "shared", "writable for all and sticky")
+    output = shared / "rank-0.txt"
+    output.hardlink_to(home / "precious")
+    assert launch(1, ["echo", "theirs"], output_dir=str(shared)) == 0
+    check_untouched(home)
+    assert output.read_text() == "theirs\n"
+    output.unlink()
+    os.mkfifo(output, 0o666)
+    os.chown(output, NOBODY, NOBODY)
+    reader = os.open(output, os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(BadInput, match=r"the pipe .*rank-0.txt belongs to user 65534"):
+        launch(1, ["true"], output_dir=str(shared))
     os.close(reader)
 
 

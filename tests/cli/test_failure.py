@@ -145,6 +145,28 @@ def test_interrupted_imports_are_quiet(module: str, ignored: bool, ranks: Ranks)
     assert done.stdout.startswith("reached\n")
 
 
+# Sends the signal while the error is told, or once the command has ended.
+LATE = """
+import atexit, os, signal, sys
+sys.argv[0] = "/usr/bin/onehop"
+from onehop.cli import failure, main
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+{when}
+sys.exit(main(["machines", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [("atexit.register(interrupt)", []), ("failure.exit_code = interrupt", ["no-such-machine"])],
+)
+def test_interrupts_at_the_end_are_quiet(when: str, words: list[str], ranks: Ranks) -> None:
+    done = ranks.run_python("-c", LATE.format(when=when), *words)
+    assert done.returncode == 130
+    assert len(done.stderr.splitlines()) == len(words), done.stderr
+
+
 FIRST_IMPORTS = """
 import sys, _signal
 sys.argv[0] = "/usr/bin/onehop"

@@ -1,6 +1,7 @@
 """Ensembles from one command each: generated, resumed, reproduced and measured, with one error for what is wrong."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -90,6 +91,8 @@ def test_altered_lines_of_configurations_are_read_from_the_files(
     ):
         where.write_text(text)
         assert again() == expected
+    os.truncate(where, 1 << 42)
+    assert again() == expected
     where.write_text(kept)
     other = Gauge(Group.alone(), (4, 4, 2, 4))
     recipe = recipe_of({"algorithm": "heatbath", "seed": 6}, 0, None)

@@ -11,6 +11,7 @@ from onehop import BadInput
 from onehop.cli.lattice.campaign_progress import CampaignProgress
 from onehop.lattice.measurements import read_measurements
 from onehop.predict import Campaign, CampaignSeconds, predict_campaign, predict_solver
+from ranks import Ranks
 
 TEXT = """
 [thermalize]
@@ -106,6 +107,22 @@ def test_a_progress_that_cannot_be_written_ends_no_run(
         assert progress.follow("thermalize", [sys.executable, "-c", program]) == 0
     assert done.exists()
     assert "now.json" in capfd.readouterr().err
+
+
+def test_a_command_ends_with_its_campaign(ranks: Ranks) -> None:
+    """A second campaign could not go on beside it."""
+    source = """
+        import sys
+        from onehop.cli.lattice.campaign_progress import CampaignProgress
+        sleeper = "import time; print('begun', flush=True); time.sleep(600)"
+        CampaignProgress(None, 0.5, [], None, None).follow("thermalize", [sys.executable, "-c", sleeper])
+    """
+    process = ranks.popen(ranks.script(source))
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    process.kill()
+    process.wait()
+    ranks.assert_nothing_left_running()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.group import Group, together
+from onehop.input_file import read_text
 from onehop.lattice.checkpoint import Checkpoint, digest_of, read_checkpoint, read_state, write_checkpoint
 from onehop.lattice.files import GaugeFile, read_gauge, require_memory_to_write
 from onehop.lattice.files.headers import read_header
@@ -34,6 +36,7 @@ Progress = Callable[[float], None]
 LINES = "configurations.jsonl"
 UNFINISHED = "checkpoint"  # of the thermalization, before the first configuration
 _DIGITS = 6
+_LONGEST = 1 << 16  # bytes of a line
 
 
 def start_field(settings: dict[str, Any], group: Group, grid: Any) -> tuple[Gauge, GaugeFile | None]:
@@ -132,15 +135,18 @@ def _lines_of(ensemble: Ensemble, kept: list[int], group: Group) -> list[dict[st
     """
     lines: dict[int, dict[str, Any]] = {}
     path = Path(ensemble.folder) / LINES
-    if group.rank == 0 and path.is_file():
-        for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                line = json.loads(text)
-                found = read_header(ensemble.file(line["number"])).checksums
-                if line.pop("digest") == digest_of(line) and line["checksums"] == _hexadecimal(found):
-                    lines[line["number"]] = {**line, "file": ensemble.file(line["number"])}
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError, BadInput):
-                continue  # cut off when the run ended, or altered, as may be the file
+    stored = ""
+    with together(group), contextlib.suppress(BadInput):  # of a file that was altered
+        if group.rank == 0 and path.is_file():
+            stored = read_text(path, "records of configurations", _LONGEST * ensemble.keep)
+    for text in stored.splitlines():
+        try:
+            line = json.loads(text)
+            found = read_header(ensemble.file(line["number"])).checksums
+            if line.pop("digest") == digest_of(line) and line["checksums"] == _hexadecimal(found):
+                lines[line["number"]] = {**line, "file": ensemble.file(line["number"])}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError, BadInput):
+            continue  # cut off when the run ended, or altered, as may be the file
     texts = group.allgather(json.dumps([lines.get(number) for number in kept]).encode())
     known: list[dict[str, Any]] = json.loads(texts[0])
     for at, number in enumerate(kept):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import signal
 import site
 import sys
 from collections.abc import Mapping
@@ -14,6 +16,14 @@ _WITHOUT_FOLDER = "import sys; del sys.path[0]; "
 _AS_MODULE = (
     "import runpy; del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
 )
+
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Run between fork and exec: the new process gets SIGTERM when its parent ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def python_module(module: str, *arguments: str) -> list[str]:

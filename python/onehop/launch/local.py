@@ -9,6 +9,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from onehop.launch.refusal import reason_of, remedy_of
 from onehop.launch.sandbox import refused_to_launcher, refused_to_ranks
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
+from onehop.output import open_new
 from onehop.place import find_place
 from onehop.text import counted
 
@@ -147,7 +149,7 @@ def _open_files(folder: str, ranks: int, stack: contextlib.ExitStack) -> list[tu
         for rank in range(ranks):
             file = Path(folder) / f"rank-{rank}.txt"
             with find_place(file, make_parents=True) as place:
-                number = place.open(os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
+                number = open_new(place)
             stack.callback(os.close, number)
             found.append((file, number))
     except (OSError, ValueError) as error:
@@ -231,6 +233,9 @@ def _trace_file(file: str) -> str:
     """Return the path of a trace without links, from which an older one is removed."""
     try:
         with find_place(file) as place:
+            found = place.stat()
+            if found is not None and not stat.S_ISREG(found.st_mode):
+                raise BadInput(f"cannot write the trace {file}: it is no regular file; give another name")
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(place.name, dir_fd=place.folder)
             return str(place.path())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import shutil
@@ -17,12 +16,9 @@ from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.exit_code import INTERRUPTED_LINE
 from onehop.launch.cores import available_cores, why_not_bound
-from onehop.launch.interpreter import search_path
+from onehop.launch.interpreter import end_with_parent, search_path
 from onehop.launch.local import check_ranks
 from onehop.launch.sandbox import refused_to_mpiexec
-
-_libc = ctypes.CDLL(None)
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -239,9 +235,7 @@ def launch_under_mpi(
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
     variables.update(environment or {})
     try:
-        process = subprocess.Popen(
-            line, env=variables, preexec_fn=lambda: _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        )
+        process = subprocess.Popen(line, env=variables, preexec_fn=end_with_parent)
     except OSError as error:
         raise Error(f"could not run {line[0]}: {error}") from error
     interrupted = told = False

@@ -16,6 +16,7 @@ from onehop.arguments import instance, whole_number
 from onehop.error import BadInput, Error
 from onehop.figure import save_figure
 from onehop.group import Group, group_or_alone
+from onehop.output import check_name
 from onehop.quantum import notebook
 from onehop.quantum.circuit import Circuit, Register
 from onehop.quantum.clifford import CliffordCircuit, NotClifford, has_stim
@@ -331,7 +332,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         "device",
     )
     given = {name: getattr(options, name) for name in names}
-    given["state_folder"] = str(options.state_folder or "")
+    given["state_folder"] = (
+        str(check_name(options.state_folder, "state_folder")) if options.state_folder else ""
+    )
     asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
     clifford = clifford_of(circuit, group, options)
     if clifford is not None:

@@ -368,5 +368,3 @@ if __name__ == "__main__":
         _rank_main(sys.argv[1], float(sys.argv[2]), sys.argv[3] == "1", Path(sys.argv[4]))
     except Error as error:
         raise SystemExit(f"error: {error}") from error
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None

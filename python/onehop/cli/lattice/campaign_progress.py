@@ -13,6 +13,7 @@ from typing import Any
 from onehop.cli.common import write_json
 from onehop.error import Error
 from onehop.lattice.measurements import read_measurements
+from onehop.launch.interpreter import end_with_parent
 from onehop.text import seconds_text
 
 SECONDS_BETWEEN = 30.0
@@ -69,7 +70,7 @@ class CampaignProgress:
 
     def follow(self, step: str, line: Sequence[str], **how: Any) -> int:
         """Run a command, and tell the progress from time to time and at its end. Returns its exit status."""
-        with subprocess.Popen(line, **how) as process:
+        with subprocess.Popen(line, preexec_fn=end_with_parent, **how) as process:
             try:
                 while process.poll() is None:
                     with suppress(subprocess.TimeoutExpired):
