@@ -89,14 +89,9 @@ std::span<std::byte> block_at(std::byte* first, std::int64_t number, std::int64_
 }  // namespace
 
 Hosts ranks_by_host(const Group& group) {
-  const int first = group.local_ranks().front();
-  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&first, 1))), sizeof first);
   std::map<int, std::vector<int>> hosts;
-  for (int rank = 0; rank < group.size(); ++rank) {
-    int theirs = 0;
-    std::memcpy(&theirs, all[static_cast<std::size_t>(rank)].data(), sizeof theirs);
-    hosts[theirs].push_back(rank);
-  }
+  int rank = 0;
+  for (const int first : base::values_of_all(group, group.local_ranks().front())) hosts[first].push_back(rank++);
   Hosts lists;
   for (auto& [unused, ranks] : hosts) lists.push_back(std::move(ranks));
   return lists;

@@ -57,7 +57,6 @@ DevicePlan::DevicePlan(const Group& group, const Schedule& schedule, std::shared
   } catch (const Error& found) {
     offer.error = found.what();
   }
-  place_messages();
   for (int r = 0; r < group.size(); ++r)
     if (!group.shares_memory(r)) offer.no_path = "the ranks are on several hosts";
   offer.groups = most_slice_groups;
@@ -112,8 +111,24 @@ void DevicePlan::list_messages(const Schedule& schedule, std::span<const DeviceA
         mix(message.signature, element);
       }
       message.pieces = pieces_.size() - message.first_piece;
-      messages_.push_back(message);
+      place(message);
     }
+  }
+}
+
+// Windows have the number of runs of every group, the flags of all messages, and two times those that arrive.
+void DevicePlan::place(Message message) {
+  message.flags = flag_bytes_;
+  flag_bytes_ += flags_of_message;
+  const bool arrives = message.incoming != 0;
+  std::int64_t& side = arrives ? incoming_bytes_ : outgoing_bytes_;
+  message.wire = std::exchange(side, side + message.bytes);
+  messages_.push_back(message);
+  if (message.peer != group_.rank()) {
+    ++(arrives ? per_run_.messages_received : per_run_.messages_sent);
+    (arrives ? per_run_.bytes_received : per_run_.bytes_sent) += message.payload;
+  } else if (!arrives) {
+    per_run_.bytes_local += message.payload;
   }
 }
 
@@ -150,22 +165,6 @@ void DevicePlan::add_piece(const Slice& slice, std::int64_t element_bytes, const
   }
   piece.words = static_cast<std::uint64_t>(slice.elements() * element_bytes) / piece.word_bytes;
   pieces_.push_back(piece);
-}
-
-// The window: the number of runs of every group, the flags of all messages, and two times those that arrive.
-void DevicePlan::place_messages() {
-  flag_bytes_ = flags_of_message;
-  for (Message& message : messages_) {
-    message.flags = flag_bytes_;
-    flag_bytes_ += flags_of_message;
-    std::int64_t& side = message.incoming != 0 ? incoming_bytes_ : outgoing_bytes_;
-    message.wire = side;
-    side += message.bytes;
-    const bool is_own = message.peer == group_.rank();
-    if (!is_own) ++(message.incoming != 0 ? per_run_.messages_received : per_run_.messages_sent);
-    if (is_own && message.incoming == 0) per_run_.bytes_local += message.payload;
-    if (!is_own) (message.incoming != 0 ? per_run_.bytes_received : per_run_.bytes_sent) += message.payload;
-  }
 }
 
 namespace {

@@ -73,7 +73,7 @@ class DevicePlan {
 
   void list_messages(const Schedule& schedule, std::span<const DeviceArray> arrays);
   void add_piece(const Slice& slice, std::int64_t element_bytes, const DeviceArray& array, std::int64_t wire);
-  void place_messages();
+  void place(Message message);
   // The messages of all ranks, after a check that each has another end.
   [[nodiscard]] std::vector<std::vector<Message>> agreed_messages() const;
   void prepare_kernels(const std::vector<std::vector<Message>>& all);
@@ -88,7 +88,8 @@ class DevicePlan {
   std::vector<Message> messages_;  // of each round, first those that leave
   std::vector<device::SlicePiece> pieces_;
   std::vector<std::int64_t> lists_;
-  std::int64_t flag_bytes_ = 0, incoming_bytes_ = 0, outgoing_bytes_ = 0, staging_bytes_ = 0;
+  std::int64_t flag_bytes_ = 4 * std::int64_t{device::most_slice_groups};  // with the numbers of runs
+  std::int64_t incoming_bytes_ = 0, outgoing_bytes_ = 0, staging_bytes_ = 0;
   std::unique_ptr<DeviceWindows> windows_;
   std::uint32_t groups_ = 1;
   std::vector<Launch> launches_;  // of each round: what packs, and what unpacks

@@ -228,11 +228,10 @@ void Poisson::Impl::set_source(std::span<const double> values) {
     if (most >= 0) most = std::abs(value) <= largest_source ? std::max(most, std::abs(value)) : -2;
   }
   // All ranks learn of an error on any rank, so that all throw.
-  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&most, 1))), sizeof most);
+  const std::vector<double> all = base::values_of_all(group, most);
   double over_all = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    double found = 0;
-    std::memcpy(&found, all[rank].data(), sizeof found);
+    const double found = all[rank];
     if (found == -1) {
       throw BadInput(
           "Poisson: expected as many values of the right-hand side as the block has sites, found another number on "

@@ -1,7 +1,6 @@
 #include "quantum/simulator/shot_memory.h"
 
 #include <array>
-#include <cstring>
 #include <span>
 
 #include "onehop/error.h"
@@ -30,9 +29,7 @@ void check_shots_fit(const Group& group, const Wanted& first, const Wanted& seco
   const std::array<double, 2> mine{needed * static_cast<double>(group.local_ranks().size()),
                                    static_cast<double>(available_memory())};
   std::array<double, 2> worst{};
-  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine)) {
-    std::array<double, 2> theirs{};
-    std::memcpy(theirs.data(), bytes.data(), sizeof theirs);
+  for (const auto& theirs : base::values_of_all(group, mine)) {
     if (theirs[0] > theirs[1] && theirs[0] - theirs[1] > worst[0] - worst[1]) worst = theirs;
   }
   if (worst[0] == 0) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <iterator>
 #include <numeric>
 #include <span>
@@ -57,13 +56,7 @@ std::vector<Circuit> stored_circuits(const Circuit& circuit, bool divide, int la
 static int largest_state(const Group& group, const SimulationOptions& options) {
   const auto here = static_cast<int>(group.local_ranks().size());
   const int mine = largest_state(group.size(), options.precision, here, options.state.device);
-  int all = mine;
-  for (const auto& theirs : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
-    int number = 0;
-    std::memcpy(&number, theirs.data(), sizeof number);
-    all = std::min(all, number);
-  }
-  return all;
+  return std::ranges::min(base::values_of_all(group, mine));
 }
 
 static void check_options(int qubits, const SimulationOptions& options) {
@@ -121,12 +114,8 @@ static void add_part(SimulationResult& all, SimulationResult part) {
 static bool fits_everywhere(int qubits, const Group& group, const ProgramOptions& options) {
   const auto here = static_cast<int>(group.local_ranks().size());
   const Precision precision = is_encoded(options.precision) ? Precision::single_precision : options.precision;
-  const bool mine = memory_need(qubits, group.size(), precision, here, options.state).fits();
-  bool all = true;
-  for (const auto& theirs : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
-    all = all && theirs[0] != std::byte{0};
-  }
-  return all;
+  const int mine = memory_need(qubits, group.size(), precision, here, options.state).fits() ? 1 : 0;
+  return std::ranges::min(base::values_of_all(group, mine)) != 0;
 }
 
 // Walks the parts one after the other. `qubits`: of the program.

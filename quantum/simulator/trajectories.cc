@@ -36,12 +36,7 @@ std::int64_t memory_of(const Group& group, const ProgramOptions& options) {
     const bool of_card = options.state.device.starts_with("cuda") || options.state.device.starts_with("hip");
     if (!of_card) mine /= static_cast<std::int64_t>(group.local_ranks().size());
   }
-  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
-    std::int64_t theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof(theirs));
-    mine = std::min(mine, theirs);
-  }
-  return mine;
+  return std::ranges::min(base::values_of_all(group, mine));
 }
 
 Division divide(const Program& program, const Group& group, const ProgramOptions& options, int threads) {

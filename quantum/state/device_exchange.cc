@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "src/base/one_size.h"
 #include "src/base/text.h"
 #include "src/device/self_test.h"
+#include "src/group/agreement.h"
 
 namespace onehop::quantum {
 namespace {
@@ -101,23 +101,11 @@ std::string device_of_rank(const Group& group, const std::string& device) {
 std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits, Precision precision,
                                                  const StateOptions& options) {
   Share share;
-  std::exception_ptr mine;
-  std::string text;
-  try {
+  detail::agree(*group.state(), "making a state on devices", detail::failure_of([&] {
     share = device_of(group, options.device);
     check_device_memory(share, qubits, group.size(), precision);
     device::check_at_first_use(*share.device);
-  } catch (const Error& error) {
-    mine = std::current_exception();
-    text = error.what();
-  }
-  const Gathered all = group.allgather(std::as_bytes(std::span(text)));
-  if (mine) std::rethrow_exception(mine);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    if (all[rank].empty()) continue;
-    throw Error("rank " + std::to_string(rank) + ": " +
-                std::string(reinterpret_cast<const char*>(all[rank].data()), all[rank].size()));
-  }
+  }));
   return std::make_unique<DeviceAmplitudes>(share.device, precision == Precision::double_precision,
                                             qubits - std::countr_zero(static_cast<unsigned>(group.size())));
 }
@@ -145,27 +133,24 @@ bool State::Impl::reach_peers() {
   if (peers_asked) return !peers.empty();
   peers_asked = true;
   device::MemoryHandle handle;
-  bool good = true;
-  for (int rank = 0; rank < group.size(); ++rank) good = good && group.shares_memory(rank);
-  const auto agreed = [&] {
-    const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&good, 1))), sizeof good);
-    return std::ranges::all_of(all, [](const auto& theirs) { return theirs[0] != std::byte{0}; });
-  };
+  char good = 1;
+  for (int rank = 0; rank < group.size(); ++rank) good &= group.shares_memory(rank) ? 1 : 0;
+  const auto agreed = [&] { return std::ranges::min(base::values_of_all(group, good)) != 0; };
   if (!agreed()) return false;
   try {
     handle = on_device->device()->handle_of(on_device->memory());
   } catch (const Error&) {
-    good = false;
+    good = 0;
   }
-  const Gathered all = base::of_one_size(group.allgather(std::as_bytes(std::span(&handle, 1))), sizeof handle);
+  const auto handles = base::values_of_all(group, handle);
   try {
-    for (int rank = 0; good && rank < group.size(); ++rank) {
-      std::memcpy(&handle, all[static_cast<std::size_t>(rank)].data(), sizeof handle);
-      peers.push_back(rank == group.rank() ? on_device->memory()
-                                           : on_device->device()->map(handle, on_device->memory().bytes()));
+    for (std::size_t rank = 0; good != 0 && rank < handles.size(); ++rank) {
+      peers.push_back(std::cmp_equal(rank, group.rank())
+                          ? on_device->memory()
+                          : on_device->device()->map(handles[rank], on_device->memory().bytes()));
     }
   } catch (const Error&) {
-    good = false;  // cards without access to each other
+    good = 0;  // cards without access to each other
   }
   if (!agreed()) peers.clear();
   return !peers.empty();

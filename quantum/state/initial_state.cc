@@ -116,12 +116,10 @@ static double checked_factor(std::span<const std::complex<double>> amplitudes, N
 // The norm that the ranks' parts have together. Throws Mismatch if another rank has refused its amplitudes (-1).
 static double norm_of_parts(const Group& group, double square) {
   double sum = 0;
-  const auto all = base::of_one_size(group.allgather(std::as_bytes(std::span(&square, 1))), sizeof square);
+  const std::vector<double> all = base::values_of_all(group, square);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    double theirs = 0;
-    std::memcpy(&theirs, all[rank].data(), sizeof theirs);
-    sum += theirs;
-    if (theirs >= 0 || square < 0) continue;
+    sum += all[rank];
+    if (all[rank] >= 0 || square < 0) continue;
     throw Mismatch("set_amplitudes: expected the same amplitudes on every rank, found others on rank " +
                    std::to_string(rank) + ", which refused them; see its output");
   }

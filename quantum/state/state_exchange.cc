@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -140,9 +139,7 @@ void State::Impl::share_scale() {
   }
   double squares = 0;
   double norm = 0;
-  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
-    Share theirs;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+  for (const Share& theirs : base::values_of_all(group, mine)) {
     squares += theirs.squares;
     norm += theirs.scale * theirs.scale * theirs.squares;
   }

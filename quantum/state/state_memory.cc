@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -89,9 +88,7 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
   std::int64_t worst_need = 0;
   std::int64_t worst_available = 0;
   bool fits = true;
-  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(mine))), sizeof mine)) {
-    std::array<std::int64_t, 3> theirs{};
-    std::memcpy(theirs.data(), bytes.data(), sizeof(theirs));
+  for (const auto& theirs : base::values_of_all(group, mine)) {
     blocks.push_back(theirs[2]);
     if (theirs[0] <= theirs[1]) continue;
     if (fits || theirs[1] < worst_available)
@@ -119,15 +116,6 @@ int check_memory(const Group& group, int qubits, Precision precision, const Stat
   throw Error(message);
 }
 
-int ranks_per_host(const Group& group) {
-  const std::int64_t mine = block_of(group);
-  std::vector<std::int64_t> blocks;
-  for (const auto& bytes : base::of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine)) {
-    std::int64_t theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    blocks.push_back(theirs);
-  }
-  return ranks_per_host_of(blocks);
-}
+int ranks_per_host(const Group& group) { return ranks_per_host_of(base::values_of_all(group, block_of(group))); }
 
 }  // namespace onehop::quantum

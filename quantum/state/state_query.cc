@@ -122,8 +122,7 @@ std::vector<Sum> State::gather() const {
   if (impl_->on_device) impl_->on_device->read(0, local);
   const std::span<const std::byte> mine = impl_->on_device ? local : std::span<const std::byte>(impl_->memory.bytes());
   const Gathered all = base::of_one_size(impl_->group.allgather(mine), mine.size());
-  const double scale = impl_->encoded.scale();
-  const Gathered scales = base::of_one_size(impl_->group.allgather(std::as_bytes(std::span(&scale, 1))), sizeof scale);
+  const std::vector<double> scales = base::values_of_all(impl_->group, impl_->encoded.scale());
   std::vector<int> to(impl_->bits.size());  // the qubit of each bit
   for (std::size_t qubit = 0; qubit < to.size(); ++qubit)
     to[static_cast<std::size_t>(impl_->bits[qubit])] = static_cast<int>(qubit);
@@ -135,9 +134,7 @@ std::vector<Sum> State::gather() const {
       if (impl_->is_encoded()) {
         std::vector<std::byte> copy(all[rank].begin(), all[rank].end());
         EncodedAmplitudes theirs(codec_of(impl_->precision), impl_->local_bits, copy);
-        double of_rank = 0;
-        std::memcpy(&of_rank, scales[rank].data(), sizeof of_rank);
-        theirs.set_scale(of_rank);
+        theirs.set_scale(scales[rank]);
         theirs.read(0, decoded, impl_->engine.threads);
         amplitudes = reinterpret_cast<const std::byte*>(decoded.data());
       }

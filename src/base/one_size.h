@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "onehop/error.h"
 
@@ -17,6 +20,15 @@ template <class Contributions>
                    std::to_string(all[rank].size()) + "; every rank must make the same calls");
   }
   return all;
+}
+
+// The value of every rank.
+template <class Group, class T>
+[[nodiscard]] std::vector<T> values_of_all(const Group& group, const T& mine) {
+  std::vector<T> values;
+  for (const auto& bytes : of_one_size(group.allgather(std::as_bytes(std::span(&mine, 1))), sizeof mine))
+    std::memcpy(&values.emplace_back(), bytes.data(), sizeof mine);
+  return values;
 }
 
 }  // namespace onehop::base

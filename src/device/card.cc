@@ -18,13 +18,10 @@
 namespace onehop::device {
 namespace {
 
-struct Attributes {
-  int processors;
-  int major;  // of the compute capability; CUDA only
-  int minor;
-};
-constexpr Attributes cuda_attributes{16, 75, 76};
-constexpr Attributes hip_attributes{63, -1, -1};
+constexpr int cuda_processors = 16;  // of attribute, as the next three
+constexpr int hip_processors = 63;
+constexpr int cuda_major = 75;  // of the compute capability
+constexpr int cuda_minor = 76;
 constexpr int device_ordinal = 9;                   // of pointer_attribute
 constexpr int most_shared_memory = 8;               // of set_function_attribute
 constexpr std::uint32_t plain_shared = 48U << 10U;  // a CUDA kernel must ask for more
@@ -42,8 +39,8 @@ class Card : public Device {
     describe(model.data(), 0);
     call(driver_.total_memory, &memory, number_);
     describe(model.data(), static_cast<std::int64_t>(memory));
-    call(driver_.attribute, &processors_, attributes().processors, number_);
-    if (driver_.kind == Kind::cuda) call(driver_.retain_context, &context_, number_);
+    call(driver_.attribute, &processors_, kind() == Kind::cuda ? cuda_processors : hip_processors, number_);
+    if (kind() == Kind::cuda) call(driver_.retain_context, &context_, number_);
     load_image();
   }
 
@@ -228,7 +225,6 @@ class Card : public Device {
               }
             }};
   }
-  [[nodiscard]] const Attributes& attributes() const { return kind() == Kind::cuda ? cuda_attributes : hip_attributes; }
 
   void load_image();
   [[nodiscard]] std::vector<Image> images_to_try() const;
@@ -251,25 +247,25 @@ class Card : public Device {
 
 // Those of this kind of card that may run on it, the best first.
 std::vector<Image> Card::images_to_try() const {
-  std::vector<std::pair<int, Image>> found;
   int major = 0;
   int minor = 0;
   if (kind() == Kind::cuda) {
-    call(driver_.attribute, &major, attributes().major, number_);
-    call(driver_.attribute, &minor, attributes().minor, number_);
+    call(driver_.attribute, &major, cuda_major, number_);
+    call(driver_.attribute, &minor, cuda_minor, number_);
   }
   const int own = 10 * major + minor;
+  std::multimap<int, Image> found;  // the best last
   for (const Image& image : images()) {
     if ((image.form == "hsaco") != (kind() == Kind::hip)) continue;
     int target = 0;
     if (kind() == Kind::cuda)
       std::from_chars(image.target.data() + 3, image.target.data() + image.target.size(), target);  // "sm_90"
-    const bool fits = image.form == "ptx" ? target <= own : target / 10 == major && target <= own;
-    if (kind() == Kind::hip || fits) found.emplace_back(2 * target + (image.form == "ptx" ? 0 : 1), image);
+    const bool is_text = image.form == "ptx";
+    const bool fits = kind() == Kind::hip || (target <= own && (is_text || target / 10 == major));
+    if (fits) found.emplace(2 * target + (is_text ? 0 : 1), image);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Image> sorted;
-  for (const auto& [order, image] : found) sorted.push_back(image);
+  for (const auto& [order, image] : found) sorted.insert(sorted.begin(), image);
   if (sorted.empty() && kind() == Kind::cuda && !images().empty() && own < 80) {
     throw Error("expected a card of compute capability 8.0 or more, found " + text() + " with " +
                 std::to_string(major) + "." + std::to_string(minor));
