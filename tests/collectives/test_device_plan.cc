@@ -171,6 +171,28 @@ TEST_P(DevicePlanOn, ADeadRankEndsTheKernelsOfTheOthers) {
   });
 }
 
+// Rank 1 ends in order; what rank 0 has run is complete.
+TEST_P(DevicePlanOn, ARankThatHasFinishedMayEnd) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ranks that are processes";
+#endif
+  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    const device::Memory memory = on.put(std::vector<float>(240));
+    const std::vector<DeviceArray> there(2, {memory.data(), memory.bytes()});
+    DevicePlan plan(group, random_schedule(2, 4, 5), on.device, there);
+    plan.start(on.stream);
+    plan.finish(on.stream);
+    plan.wait();
+    group.barrier();
+    if (group.rank() == 1) return;
+    testing::nap(0.5);
+    plan.wait();
+    testing::expect_says<PeerLost>([&] { plan.start(on.stream); }, "rank 1");
+  });
+  for (const auto& rank : ended) EXPECT_TRUE(rank.ok) << rank.message;
+}
+
 INSTANTIATE_TEST_SUITE_P(, DevicePlanOn, ::testing::Values(Kind::processor, Kind::cuda, Kind::hip));
 
 TEST(DevicePlanOnCards, UsesTheProcessorWhereCardsCannotReachEachOther) {

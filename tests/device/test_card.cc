@@ -12,6 +12,7 @@
 #include "onehop/error.h"
 #include "src/device/all_kernels.h"
 #include "src/device/device.h"
+#include "src/device/images.h"
 #include "tests/device/standin/standin.h"
 #include "tests/support/ranks.h"
 #include "tests/support/thrown.h"
@@ -176,6 +177,21 @@ TEST_P(DeviceCard, ProcessesShareMemory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, DeviceCard, ::testing::Values(Kind::cuda, Kind::hip));
+
+TEST(DeviceImage, OneThatIsMissingIsNamed) {
+  const StandIn standin(Kind::cuda);
+  const auto use = [] { static_cast<void>(Device::cuda()); };
+  {
+    const Variable absent("ONEHOP_DEVICE_IMAGE", "/nowhere/image.ptx");
+    testing::expect_says<BadInput>(use,
+                                   "ONEHOP_DEVICE_IMAGE: expected a file with an image, found '/nowhere/image.ptx'");
+  }
+  // From here on without the stand-in's image.
+  const Variable old("STANDIN_ARCH", "70");
+  testing::expect_says<Error>(use, images().empty()
+                                       ? "expected kernels for cuda in this build of onehop, found none"
+                                       : "compute capability 8.0 or more, found cuda:0 (stand-in) with 7.0");
+}
 
 TEST(DeviceImage, RunsPtxUpToItsArchitecture) {
   {

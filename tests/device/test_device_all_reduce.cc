@@ -161,6 +161,8 @@ TEST(DeviceAllReduce, RunsOnThreads) {
   EXPECT_TRUE((reduce_on_threads<RawSteps, Fault::none>(4, 1)));
 }
 
+TEST(DeviceMessages, MoveOnThreads) { EXPECT_TRUE(testing::move_on_threads<Fault::none>(20)); }
+
 // The threads of both ranks run in another order in every phase.
 TEST(DeviceAllReduce, DoesNotDependOnTheOrderOfThreads) {
   for (const std::uint32_t shots : {1U, 2U}) {

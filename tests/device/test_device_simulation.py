@@ -137,6 +137,34 @@ def test_what_a_device_does_not_do_is_refused_in_a_line(
     assert said in capsys.readouterr().err
 
 
+FAILURE = """
+    import os
+    import onehop
+    from onehop.quantum import State, generators
+
+    group = onehop.Group.world()
+    state = State(6, group, device="cuda")
+    circuit = generators.random_circuit(6, depth=6, seed=1).to_circuit()
+    group.barrier()
+    try:
+        if group.rank == 1:
+            os.environ["STANDIN_FAIL"] = "cuLaunchKernel:1"
+        state.run(circuit)
+    except onehop.PeerLost as error:
+        assert group.rank == 0 and "rank 1" in str(error), error
+        print("right")
+    except onehop.Error as error:
+        assert "cuda:1 (stand-in): CUDA_ERROR_UNKNOWN from cuLaunchKernel" in str(error), error
+        print("right")
+"""
+
+
+def test_an_error_of_the_driver_on_one_rank_ends_all(ranks: Ranks, tmp_path: Path) -> None:
+    ranks.environment = {**environment("cuda", tmp_path), **ranks.environment}
+    run = ranks.launch(2, FAILURE)
+    assert run.stdout.count("right") == 2, run.stderr
+
+
 MEMORY = """
     import ctypes, os
     import onehop
