@@ -12,6 +12,13 @@ constexpr const char* not_contiguous =
     "example with numpy.ascontiguousarray), because onehop does not copy it";
 constexpr const char* read_only = " is written to, but it is read-only; pass an array that can be written";
 
+// Whether an array of NumPy, or a view of one, has Python's objects, whose addresses mean nothing elsewhere.
+bool has_objects(nb::handle object) {
+  if (PyMemoryView_Check(object.ptr())) return has_objects(object.attr("obj"));
+  const nb::object type = nb::getattr(object, "dtype", nb::none());
+  return nb::getattr(type, "hasobject", nb::bool_(false)).is(nb::bool_(true));
+}
+
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::str(nb::type_name(object.type()))); }
 
 }  // namespace
@@ -29,6 +36,7 @@ bool is_contiguous(const nb::ndarray<nb::ro>& array) {
 
 Memory::Memory(nb::handle object, bool writable, const char* what) {
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    if (has_objects(object)) throw BadInput(std::string(what) + " has Python objects, which cannot be moved");
     from_buffer(object, writable, what);
   } else if (nb::hasattr(object, "__dlpack__")) {
     from_dlpack(object, writable, what);

@@ -1,6 +1,10 @@
 #include "onehop/plan.h"
-#include "onehop/tuning.h"
 
+#include <nanobind/stl/tuple.h>
+
+#include <utility>
+
+#include "onehop/tuning.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
 #include "src/base/text.h"
@@ -11,17 +15,19 @@ using onehop::base::counted;
 
 namespace {
 
-// Returns for each array whether the schedule reads and writes it on a rank. Array numbers out of range are ignored
-// here; the plan reports them.
-std::vector<std::pair<bool, bool>> array_use(const onehop::Schedule& schedule, int rank) {
-  std::vector<std::pair<bool, bool>> use(schedule.arrays.size());
-  const auto uses = [&](const onehop::Place& place) {
-    return place.rank == rank && place.array >= 0 && static_cast<std::size_t>(place.array) < use.size();
-  };
+// Returns for each array whether the schedule reads it, writes it, and combines or encodes its numbers on a rank. Array
+// numbers out of range are ignored here; the plan reports them.
+std::vector<std::tuple<bool, bool, bool>> array_use(const onehop::Schedule& schedule, int rank) {
+  std::vector<std::tuple<bool, bool, bool>> use(schedule.arrays.size());
   for (const auto& round : schedule.rounds) {
     for (const auto& transfer : round.transfers) {
-      if (uses(transfer.from)) use[static_cast<std::size_t>(transfer.from.array)].first = true;
-      if (uses(transfer.to)) use[static_cast<std::size_t>(transfer.to.array)].second = true;
+      const bool computes = transfer.combine != onehop::Combine::replace || transfer.codec != onehop::Codec::raw;
+      for (const onehop::Place* const place : {&transfer.from, &transfer.to}) {
+        if (place->rank != rank || place->array < 0 || !std::cmp_less(place->array, use.size())) continue;
+        auto& [read, written, numbers] = use[static_cast<std::size_t>(place->array)];
+        (place == &transfer.from ? read : written) = true;
+        numbers = numbers || computes;
+      }
     }
   }
   return use;
@@ -124,6 +130,7 @@ void bind_plan(nb::module_& module) {
           "counters", [](const Plan& p) { return p.counters(); }, "Messages and bytes moved so far.")
       .def_prop_ro("staging_bytes", &Plan::staging_bytes, "Bytes of staging for incoming messages on this rank.")
       .def("_channels", &channels_of, "This rank's ends of channels, as dictionaries for `explain`.");
-  module.def("array_use", &array_use, "schedule"_a, "rank"_a,
-             "Return for each array whether a schedule reads it on a rank, and whether it writes it.");
+  module.def(
+      "array_use", &array_use, "schedule"_a, "rank"_a,
+      "Return for each array whether a schedule reads it on a rank, writes it, and combines or encodes its numbers.");
 }

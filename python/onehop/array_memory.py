@@ -50,7 +50,12 @@ def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
     """
     array = _plain(array)
     # The buffer protocol has no name for types such as bfloat16 of ml_dtypes.
-    if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
+    if (
+        isinstance(array, np.ndarray)
+        and array.dtype.kind == "V"
+        and array.ndim > 0
+        and not array.dtype.hasobject
+    ):
         array = array.view(np.uint8)
     device = getattr(getattr(array, "device", None), "type", "cpu")
     if device != "cpu":

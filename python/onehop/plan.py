@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
 from onehop.arguments import instance, items, listed_rails, yes_or_no
+from onehop.array_memory import NUMBER_TYPES, element_type
 from onehop.channel import heard_by_all
 from onehop.device.arrays import device_array
 from onehop.device.plans import DevicePlan
@@ -162,7 +163,7 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
         names = ", ".join(repr(spec.name) for spec in specs)
         raise BadInput(f"expected {counted(len(specs), 'array')} ({names}), found {len(arrays)}")
     memory = []
-    for number, (array, spec, (read, written)) in enumerate(
+    for number, (array, spec, (read, written, computed)) in enumerate(
         zip(arrays, specs, _core.array_use(schedule, rank), strict=True)
     ):
         if array is None:
@@ -174,7 +175,17 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
         name = f"array {number} ({spec.name!r})"
         memory.append(_core.Memory(array, written, name))
         _check_size(array, name, spec, rank)
+        if computed:
+            _check_type(array, name, spec)
     return memory
+
+
+def _check_type(array: Any, name: str, spec: _core.ArraySpec) -> None:
+    """Refuse numbers of another type, or in another byte order, in an array whose numbers are combined or encoded."""
+    found = element_type(array)
+    real = {"complex64": "float32", "complex128": "float64"}.get(found, found)
+    if real in NUMBER_TYPES and (real != spec.type or not getattr(array.dtype, "isnative", True)):
+        raise BadInput(f"{name} is {array.dtype}, expected {spec.type}, as the schedule combines or encodes its numbers")
 
 
 def _check_size(array: Any, name: str, spec: _core.ArraySpec, rank: int) -> None:

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -242,6 +243,17 @@ def test_should_allreduce_says_why_not() -> None:
                 assert verdict
     (mean,) = onehop.allreduce(onehop.Group.alone(), [np.ones(3)], "average")
     assert mean.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["O", [("a", "O"), ("b", "f8")]])
+def test_python_objects_are_not_moved(dtype: Any) -> None:
+    group, array = onehop.Group.alone(), np.zeros(4, dtype)
+    moves = (onehop.broadcast, onehop.allgather, onehop.gather, onehop.scatter, onehop.alltoall)
+    for move in moves:
+        with pytest.raises(BadInput, match="has Python objects, which cannot be moved"):
+            move(group, array)
+    with pytest.raises(BadInput, match="has Python objects, which cannot be moved"):
+        onehop.Plan(onehop.halo(extents=(2,), grid=(1,)), group, [memoryview(array)])
 
 
 def test_a_nan_anywhere_gives_a_nan() -> None:

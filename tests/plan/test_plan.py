@@ -444,3 +444,12 @@ def test_a_guarded_program_that_breaks_the_promise(
 def test_arrays_of_another_type_are_named() -> None:
     with pytest.raises(BadInput, match=r"is float32, expected float64 of shape \(6,\)"):
         alone(np.zeros(6, np.float32))
+    place = Place(0, 0, Slice.range(0, 4))
+    spec = ArraySpec("u", 4, 4, "float32")
+    for codec, combine, types in (("raw", "add", ["f8", ">f4", "i4", "c16"]), ("q8", "replace", ["f8"])):
+        moves = Transfer(place, Place(0, 1, place.slice), combine, codec)
+        schedule = Schedule("sum", 1, [spec, spec], [Round([moves])])
+        for dtype in types:
+            with pytest.raises(BadInput, match="expected float32, as the schedule combines or encodes"):
+                Plan(schedule, Group.alone(), [np.zeros(4, dtype)] * 2)
+        Plan(schedule, Group.alone(), [np.zeros(4, "f4"), np.zeros(16, "u1")])
