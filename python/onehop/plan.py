@@ -95,8 +95,8 @@ class Plan(_core.Plan):
     Raises
     ------
     BadInput
-        An array is too short, not contiguous, or read-only though the schedule writes it; there are not as many arrays
-        as in the schedule; an option is of another type; `rails` are not those of this rank's messages; or the schedule
+        An array is too short, not contiguous, or read-only though the schedule writes it, or has numbers of another
+        type than the schedule combines or encodes; there are not as many arrays as in the schedule; an option is of another type; `rails` are not those of this rank's messages; or the schedule
         breaks a rule that the plan checks. All other ranks raise Error with this rank's number and the reason.
     Mismatch
         On all ranks: the schedules of the ranks do not fit together.
@@ -185,7 +185,9 @@ def _check_type(array: Any, name: str, spec: _core.ArraySpec) -> None:
     found = element_type(array)
     real = {"complex64": "float32", "complex128": "float64"}.get(found, found)
     if real in NUMBER_TYPES and (real != spec.type or not getattr(array.dtype, "isnative", True)):
-        raise BadInput(f"{name} is {array.dtype}, expected {spec.type}, as the schedule combines or encodes its numbers")
+        raise BadInput(
+            f"{name} is {array.dtype}, expected {spec.type}, as the schedule combines or encodes its numbers"
+        )
 
 
 def _check_size(array: Any, name: str, spec: _core.ArraySpec, rank: int) -> None:
