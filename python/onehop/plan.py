@@ -96,8 +96,9 @@ class Plan(_core.Plan):
     ------
     BadInput
         An array is too short, not contiguous, or read-only though the schedule writes it, or has numbers of another
-        type than the schedule combines or encodes; there are not as many arrays as in the schedule; an option is of another type; `rails` are not those of this rank's messages; or the schedule
-        breaks a rule that the plan checks. All other ranks raise Error with this rank's number and the reason.
+        type than the schedule combines or encodes; there are not as many arrays as in the schedule; an option is of
+        another type; `rails` are not those of this rank's messages; or the schedule breaks a rule that the plan checks.
+        All other ranks raise Error with this rank's number and the reason.
     Mismatch
         On all ranks: the schedules of the ranks do not fit together.
     PeerLost, Timeout
