@@ -191,7 +191,7 @@ void bind_device(nb::module_& module) {
       .def(
           "finish", [](DevicePlan& self, std::uintptr_t stream) { self.finish(stream_at(stream)); }, "stream"_a,
           release(), "Complete the run in the stream.")
-      .def("wait", &DevicePlan::wait, release(), "Wait for the last run.")
+      .def("wait", &DevicePlan::wait, release(), "Wait for the device, after the last run.")
       .def_prop_ro("counters", &DevicePlan::counters, "Messages and bytes moved so far.")
       .def_prop_ro("staging_bytes", &DevicePlan::staging_bytes, "Bytes of staging on this rank.")
       .def_prop_ro("groups", &DevicePlan::groups, "Groups of threads of a launch.")

@@ -55,10 +55,11 @@ def test_every_kernel_compiles(target: str) -> None:
 @pytest.mark.timeout(300)
 def test_nvidia() -> None:
     """Sums and products are rounded one by one, flags are of the whole system, and accesses 16 bytes wide."""
-    for name, body in exact("sm_80").items():
+    for name, body in bodies("sm_80").items():  # the self-test compares all with the processor's, bit by bit
         assert not re.search(r"\bfma\b|\b(add|sub|mul)\.f(32|64)", body), f"{name}: ptxas may contract these"
         assert not re.search(r"\.(ftz|approx)\b", body), name
         assert ".local" not in body, f"{name}: a register array is in memory"
+    for name, body in exact("sm_80").items():
         assert {"ld.global.v4", "st.global.v4"} <= set(re.findall(r"\b\w\w\.global\.v4", body)), name
         flags = re.findall(r"\b(?:st|ld)\.(?:release|acquire)\.\w+", body)
         expected = {"st.release.sys", "ld.acquire.sys"} if name.startswith("all_reduce_") else set()

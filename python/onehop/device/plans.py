@@ -7,19 +7,27 @@ from types import TracebackType
 from typing import Any
 
 from onehop import _core
-from onehop._core import PlanCounters, Schedule
+from onehop._core import Schedule
 from onehop.device.arrays import Place, device_array, torch_stream
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.text import counted
 
 
-class DevicePlan:
+class DevicePlan(_core.DevicePlan):
     """A schedule bound to a group and to arrays on devices, which `onehop.Plan` makes of such arrays.
 
     Kernels pack and unpack, in the stream of the arrays, after what is in it; no call waits for the device. What the
     schedule writes is there for what comes later in the stream. Between hosts, and where cards do not reach each
-    other, messages go through the processor's memory, and `finish` waits.
+    other, messages go through the processor's memory, and `finish` waits. `wait` waits for the device, and raises
+    PeerLost if a rank ended, so that what the last run writes is undefined.
+
+    Attributes
+    ----------
+    counters : PlanCounters
+        As of `onehop.Plan`.
+    staging_bytes : int
+        Memory for messages: of the device, or of the processor if they go through it.
     """
 
     def __init__(self, schedule: Schedule, group: Group, arrays: Sequence[Any], **keywords: Any) -> None:
@@ -33,7 +41,7 @@ class DevicePlan:
         self._arrays = list(arrays)  # keeps their memory
         self._stream = on_device[0].stream
         self._tensor = next((array for array in arrays if hasattr(array, "data_ptr")), None)
-        self._core = _core.DevicePlan(
+        super().__init__(
             group,
             schedule,
             _core.Device.named(on_device[0].device),
@@ -50,20 +58,16 @@ class DevicePlan:
             The stream's address for the driver. By default that of the arrays: torch's current stream, or the `stream`
             of `__cuda_array_interface__`, or the default stream.
         """
-        self._core.start(self._stream_or(stream))
+        super().start(self._stream_or(stream))
 
     def finish(self, stream: int | None = None) -> None:
         """Complete the run in a stream, which may be another one."""
-        self._core.finish(self._stream_or(stream))
+        super().finish(self._stream_or(stream))
 
     def run(self, stream: int | None = None) -> None:
         """Call `start` and `finish`."""
         self.start(stream)
         self.finish(stream)
-
-    def wait(self) -> None:
-        """Wait for the device; raise PeerLost if a rank ended, so that what the last run writes is undefined."""
-        self._core.wait()
 
     def __enter__(self) -> DevicePlan:
         self.start()
@@ -75,24 +79,14 @@ class DevicePlan:
         if kind is None:
             self.finish()
 
-    @property
-    def counters(self) -> PlanCounters:
-        """As of `onehop.Plan`."""
-        return self._core.counters
-
-    @property
-    def staging_bytes(self) -> int:
-        """Memory for messages: of the device, or of the processor if they go through it."""
-        return self._core.staging_bytes
-
     def explain(self) -> dict[str, Any]:
         """Say how messages move: `path`, the `reason` of a path without kernels, `groups`, `staging_bytes`."""
-        reason = self._core.reason
+        reason = self.reason
         path = "through the processor's memory" if reason else "kernel"
         return {
             "path": path,
             "reason": reason,
-            "groups": self._core.groups,
+            "groups": self.groups,
             "staging_bytes": self.staging_bytes,
         }
 
