@@ -12,8 +12,6 @@ inline constexpr uint32_t tile_blocks = 64;
 inline constexpr uint32_t tile_numbers = tile_blocks * block_numbers;
 inline constexpr uint32_t row_words = block_numbers + 1;
 inline constexpr uint32_t most_tiles = 2;  // that a group works on at once
-// A good number of threads: one for each block. Any other works.
-inline constexpr uint32_t codec_threads = most_tiles * tile_blocks;
 
 enum class NumberType : uint32_t { float32, float16, bfloat16 };
 

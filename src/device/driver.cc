@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "src/base/env.h"
 
@@ -28,16 +27,10 @@ constexpr Sought hip{
 const Sought& sought(Kind kind) { return kind == Kind::cuda ? cuda : hip; }
 
 void* open(const Sought& library, std::string& reason) {
-  std::vector<std::string> names;
-  if (const auto chosen = env::text(library.variable)) {
-    names.push_back(*chosen);
-  } else {
-    for (const char* const file : library.files) {
-      if (file != nullptr) names.emplace_back(file);
-    }
-  }
-  for (const std::string& name : names) {
-    if (void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+  const auto chosen = env::text(library.variable);
+  for (const char* const file : library.files) {
+    if (file == nullptr) break;
+    if (void* const handle = dlopen(chosen ? chosen->c_str() : file, RTLD_NOW | RTLD_LOCAL)) return handle;
     if (const char* const why = dlerror(); reason.empty() && why != nullptr) reason = why;
   }
   reason = "no " + std::string(library.called) + " was found (" + reason +

@@ -22,7 +22,6 @@ struct Call {
 
 struct Driver {
   Kind kind = Kind::cuda;
-  std::string path;
 
 #define ONEHOP_CALL(name, cuda, hip, ...) Call<__VA_ARGS__> name;
 #include "src/device/driver_calls.inc"
