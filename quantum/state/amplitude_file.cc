@@ -1,6 +1,7 @@
 #include "quantum/state/amplitude_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -23,6 +24,17 @@ constexpr std::size_t largest_transfer = std::size_t{16} << 20;
               "; nothing of the run is left there. Check the disk, or take another --state-folder");
 }
 
+// Without a name, the file is gone when the process ends, however it ends. It never has one, which another user could
+// keep in a folder of theirs, unless the file system knows no such files.
+int new_file_in(const std::string& folder, int flags) {
+  const int file = open(folder.c_str(), flags | O_TMPFILE | O_EXCL, S_IRUSR | S_IWUSR);
+  if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR)) return file;
+  std::string name = folder + "/onehop-state-XXXXXX";
+  const int named = mkostemp(name.data(), flags);
+  if (named >= 0) unlink(name.c_str());
+  return named;
+}
+
 }  // namespace
 
 std::atomic<std::int64_t> AmplitudeFile::transfers_until_error{-1};
@@ -41,15 +53,10 @@ AmplitudeFile::AmplitudeFile(const std::string& folder, std::int64_t bytes) : fo
     throw Error("the state needs " + base::bytes_text(bytes) + " in " + folder + ", which has " +
                 base::bytes_text(left) + " left; take another folder, fewer qubits, or a precision of fewer bytes");
   }
-  // Without a name, the file is gone when the process ends, however it ends. Some file systems have no direct
-  // transfers.
+  // Some file systems have no direct transfers.
   for (const int direct : {O_DIRECT, 0}) {
-    std::string name = folder + "/onehop-state-XXXXXX";
-    file_ = mkostemp(name.data(), O_CLOEXEC | direct);
-    const int code = errno;
-    unlink(name.c_str());
-    errno = code;
-    if (file_ >= 0 || code != EINVAL) break;
+    file_ = new_file_in(folder, O_RDWR | O_CLOEXEC | direct);
+    if (file_ >= 0 || errno != EINVAL) break;
   }
   if (file_ < 0) {
     throw BadInput("expected a folder in which the state can be written, found '" + folder +

@@ -160,8 +160,12 @@ void begin(int rank, int ranks, const std::string& machine, double clock_ahead) 
   if (const auto link = link_of_stranger(own.file); !link.empty()) {
     return stop("cannot write " + own.file + ": another user may have put the link " + link.string() + " there");
   }
-  static_cast<void>(std::remove(detail::file_of_rank(own.file, rank, true).c_str()));
-  if (rank == 0) static_cast<void>(std::remove(own.file.c_str()));
+  struct stat found{};
+  if (::lstat(own.file.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
+    return stop("cannot write " + own.file + ": it is no regular file");
+  }
+  static_cast<void>(::unlink(detail::file_of_rank(own.file, rank, true).c_str()));
+  if (rank == 0) static_cast<void>(::unlink(own.file.c_str()));
   const std::string part = detail::file_of_rank(own.file, rank, false);
   own.descriptor = detail::new_file(part);
   if (own.descriptor < 0) return stop("cannot write " + part + ": " + std::strerror(errno));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -49,12 +50,22 @@ std::ifstream open_own(const fs::path& file) {
   return stream;
 }
 
+std::optional<detail::FileHead> read_head(std::ifstream& stream) {
+  constexpr int most_ranks = 1 << 20;
+  constexpr double furthest = 1e9;  // seconds between two clocks
+  detail::FileHead head;
+  if (!stream.read(reinterpret_cast<char*>(&head), sizeof head) || head.mark != detail::FileHead::magic) return {};
+  if (head.ranks > most_ranks || head.rank < 0 || head.rank >= head.ranks) return {};
+  if (!(std::abs(head.clock_ahead) < furthest)) return {};
+  return head;
+}
+
 std::optional<RankTrace> read(const fs::path& file) {
   std::ifstream stream = open_own(file);
+  const auto head = read_head(stream);
+  if (!head) return std::nullopt;
   RankTrace found;
-  found.head.mark = 0;
-  if (!stream.read(reinterpret_cast<char*>(&found.head), sizeof found.head)) return std::nullopt;
-  if (found.head.mark != detail::FileHead::magic || found.head.ranks < 1) return std::nullopt;
+  found.head = *head;
   std::error_code error;
   const std::uintmax_t size = fs::file_size(file, error);
   detail::Block block;
@@ -157,10 +168,7 @@ int merge(const std::string& file, bool complete) {
       std::ifstream stream = open_own(part);
       if (!stream) continue;
       if (expected == 0) {
-        detail::FileHead head;
-        if (stream.read(reinterpret_cast<char*>(&head), sizeof head) && head.mark == detail::FileHead::magic) {
-          expected = head.ranks;
-        }
+        if (const auto head = read_head(stream)) expected = head->ranks;
       }
       if (complete && !ended) return 0;
       parts.push_back(part);
@@ -177,8 +185,12 @@ int merge(const std::string& file, bool complete) {
   for (const fs::path& part : parts) {
     if (auto found = read(part)) ranks.push_back(std::move(*found));
   }
+  if (ranks.empty()) {  // not files of this version, which stay
+    static_cast<void>(std::rename(taken.c_str(), first.c_str()));
+    return 0;
+  }
   try {
-    if (!ranks.empty()) write(file, ranks);
+    write(file, ranks);
   } catch (...) {
     static_cast<void>(std::rename(taken.c_str(), first.c_str()));
     throw;

@@ -160,25 +160,31 @@ class ControlBootstrap final : public Bootstrap {
   void check(int other, Deadline& deadline) {
     call_interrupt_check();
     const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
-    const pid_t pid = seat(other).pid.load();
     throw_if_elsewhere(other);
-    // A contribution posted before the rank ended counts, so read the round after the state of the process.
-    const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 ||
-                      seat(other).ended.load(std::memory_order_acquire) != 0 ||
-                      (seat(other).space.load(std::memory_order_acquire) == space_ && watched_.ended(other, pid));
-    if (gone && seat(other).round.load(std::memory_order_acquire) < round_) throw_lost(other, pid, step);
+    // Also those behind `other`, which may be busy for long.
+    for (int rank = other; rank < ranks_; ++rank) {
+      // A contribution posted before the rank ended counts, so read the round after the state of the process.
+      if (has_gone(rank) && seat(rank).round.load(std::memory_order_acquire) < round_) throw_lost(rank, step);
+    }
     if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
                              std::to_string(rank_) + " waited in " + step);
     }
     deadline.check([&] {
       return name_of(rank_) + " waited for " + name_of(other) + " in " + step +
-             (pid == 0 ? ", which has not joined" : "");
+             (seat(other).pid.load() == 0 ? ", which has not joined" : "");
     });
   }
 
+  [[nodiscard]] bool has_gone(int rank) {
+    const Seat& its = seat(rank);
+    return its.left.load(std::memory_order_acquire) != 0 || its.ended.load(std::memory_order_acquire) != 0 ||
+           (its.space.load(std::memory_order_acquire) == space_ && watched_.ended(rank, its.pid.load()));
+  }
+
   // Names the rank that was lost first: `other` may have ended only because it lost another rank.
-  [[noreturn]] void throw_lost(int other, pid_t pid, const std::string& step) {
+  [[noreturn]] void throw_lost(int other, const std::string& step) {
+    const pid_t pid = seat(other).pid.load();
     const std::uint32_t reported_lost = seat(other).reported_lost.load(std::memory_order_acquire);
     const bool named = reported_lost != 0 && reported_lost <= static_cast<std::uint32_t>(ranks_);
     const int lost = named ? static_cast<int>(reported_lost) - 1 : other;

@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,22 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_ranks_start(
     assert "no-such-folder" in refused("launch -n 1 --trace no-such-folder/x.json true", capsys)
 
 
+def test_a_trace_takes_the_place_of_files_only(
+    ranks: Ranks, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would remove devices and pipes, /dev/null for example."""
+    pipe, folder = tmp_path / "pipe", tmp_path / "empty"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    for place in (pipe, folder):
+        assert str(place) in refused(f"launch -n 1 --trace {place} true", capsys)
+        ranks.environment["ONEHOP_TRACE"] = str(place)
+        done = ranks.launch(1, "import onehop; onehop.Group.world().barrier()")
+        assert (done.returncode, done.stderr.count("is no regular file")) == (0, 1), done.stderr
+    assert pipe.is_fifo()
+    assert folder.is_dir()
+
+
 def test_no_file_is_written_through_a_link(ranks: Ranks, tmp_path: Path) -> None:
     """Another user may have put links there, in a folder where both may write."""
     other = tmp_path / "other"
@@ -170,8 +187,13 @@ def test_no_folder_is_reached_through_a_link_of_another_user(ranks: Ranks, tmp_p
 
 
 def test_what_is_no_file_of_a_rank_is_neither_waited_for_nor_read(ranks: Ranks, tmp_path: Path) -> None:
+    """A pipe, and a file that names more ranks than there can be."""
     os.mkfifo(tmp_path / "run.json.rank-0")
     os.mkfifo(tmp_path / "run.json.rank-1")
     source = "import sys; from onehop import _core; print(_core.merge_trace(sys.argv[1], False))"
     done = ranks.run_python("-c", source, str(tmp_path / "run.json"))
+    assert done.stdout == "0\n"
+    head = struct.pack("<Qiid64s", 0x316563617274686F, 0, 2**31 - 1, 0.0, b"machine")
+    (tmp_path / "many.json.rank-0").write_bytes(head)
+    done = ranks.run_python("-c", source, str(tmp_path / "many.json"))
     assert done.stdout == "0\n"

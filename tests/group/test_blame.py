@@ -180,6 +180,28 @@ except onehop.PeerLost as error:
 """
 
 
+def test_a_lost_rank_is_named_while_a_busy_one_is_awaited(ranks: Ranks) -> None:
+    """Set-up takes the ranks in order, and rank 1 is busy until rank 0 knows what has happened."""
+    source = """
+        import os, signal, time, onehop
+        group = onehop.Group.world()
+        group.barrier()
+        if group.rank == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while group.rank == 1 and not os.path.exists("told"):
+            time.sleep(0.01)
+        try:
+            group.rank == 0 and group.barrier()
+        except onehop.PeerLost as error:
+            print("lost", error.rank, error, flush=True)
+        finally:
+            open("told", "w")
+    """
+    ranks.environment["ONEHOP_TIMEOUT"] = "30"
+    done = ranks.launch(3, source, *SURVIVORS)
+    assert survivors(done.stdout) == [(0, 2)], (done.stdout, done.stderr)
+
+
 def test_a_rank_that_takes_long_to_end_is_named_and_not_who_missed_it(ranks: Ranks) -> None:
     done = ranks.launch(3, SLOW_END, *SURVIVORS)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout
