@@ -53,3 +53,35 @@ def test_sums_over_ranks(kind: str, ranks: Ranks, tmp_path: Path) -> None:
     assert run.stdout.count("right") == 2
     # Each rank says once that an operation has no kernel.
     assert run.stdout.count("go through the processor's memory: kernels compute sums, not max") == 2
+
+
+UNREACHABLE = """
+    import logging, os, sys
+    import numpy as np, onehop
+    from onehop import device
+
+    logging.basicConfig(stream=sys.stdout, format="%(message)s")
+    group = onehop.Group.world()
+    if group.rank == 1:
+        os.environ["STANDIN_FAIL"] = "cuIpcOpenMemHandle_v2:0"
+    for count in (10, 20):
+        total = onehop.allreduce(group, device.array(np.full(count, 1.0 + group.rank, np.float32), "cuda"))
+        assert np.array_equal(total.numpy(), np.full(count, 3, np.float32))
+    schedule = onehop.permute_bits(4, local=3, pairs=[(0, 3)], dtype="float64")
+    plan = onehop.Plan(schedule, group, [device.array(np.arange(8.0) + 8 * group.rank, "cuda")])
+    assert "rank 1 cannot reach the memory of all others" in plan.explain()["reason"], plan.explain()
+    plan.run()
+    plan.wait()
+    group.barrier()
+    print("right")
+"""
+
+
+def test_cards_that_do_not_reach_each_other_go_through_memory_and_say_so_once(
+    ranks: Ranks, tmp_path: Path
+) -> None:
+    ranks.environment = {**environment("cuda", tmp_path), **ranks.environment}
+    run = ranks.launch(2, UNREACHABLE)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("right") == 2
+    assert run.stdout.count("go through the processor's memory: rank 1 cannot reach the memory of") == 2
