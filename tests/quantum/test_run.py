@@ -231,7 +231,27 @@ def test_a_state_that_does_not_fit_is_refused_at_once(
     error = capsys.readouterr().err
     assert "does not fit" in error
     assert "4 PiB" in error
-    assert "--precision q6 (416 TiB here)" in error
+    assert "--precision" not in error  # none fits
+    assert "or --state-folder FOLDER on a disk with 4 PiB of free space" in error
+
+
+def test_the_precision_that_an_error_names_fits_and_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "qft.qasm")
+    qubits = (_core.memory_need(1, 1, "double", 1).available // 3).bit_length() - 1  # with 3 to 6 bytes each
+    assert main(["quantum", "circuit", "qft", "--qubits", str(qubits), "-o", file]) == 0
+    assert main(["run", file]) == 1
+    error = capsys.readouterr().err
+    assert "or --precision fp16 (" in error or "or --precision q8 (" in error
+    noise = ["--noise", "depolarizing=0.1:x", "--trajectories", "1"]  # which encoded states do not take
+    assert main(["run", file, *noise]) == 1
+    assert "--precision" not in capsys.readouterr().err
+    assert main(["plan", file, *noise, "--json"]) == 0
+    assert [one["precision"] for one in json.loads(capsys.readouterr().out)["choices"]] == [
+        "double",
+        "single",
+    ]
 
 
 @pytest.mark.parametrize("name", COMPARED)

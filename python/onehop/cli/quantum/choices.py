@@ -22,10 +22,14 @@ _LOST_PER_PASS = {"fp16": 4e-8, "q8": 5e-5, "q6": 8e-4}
 def choices_of(
     circuit_plan: CircuitPlan, machine: Machine | None, **divided: int | None
 ) -> list[dict[str, Any]]:
-    """Plan a circuit in every precision; `divided` are the arguments of `plan` that divide the ranks over hosts."""
+    """Plan a circuit in every precision; `divided` are the arguments of `plan` that divide the ranks over hosts.
+
+    Noisy states are neither encoded nor in files.
+    """
     plans = {circuit_plan.precision: circuit_plan}
+    plain = circuit_plan.kind != "state vector"
     rows = []
-    for name in ("double", "single", *_LOST_PER_PASS):
+    for name in ("double", "single", *(() if plain else _LOST_PER_PASS)):
         # Encoded amplitudes have the passes of single precision.
         like = name if name == "double" else "single"
         if name not in plans and like not in plans:
@@ -44,7 +48,7 @@ def choices_of(
             "predicted_fidelity": math.exp(-one.passes * _LOST_PER_PASS.get(name, 0)),
         }
         rows.append(row)
-        if machine is None and one.ranks == 1 and name in ("single", "q8"):
+        if machine is None and one.ranks == 1 and not plain and name in ("single", "q8"):
             rows += _on_disk(row, one)
     return rows
 

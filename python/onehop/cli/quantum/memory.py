@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,10 @@ from onehop.quantum.gradients import is_pure, require_exact
 from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.observables import PauliSum
 from onehop.text import bytes_text, counted, seconds_text
+
+# Precisions, the most accurate first. Noisy states and gradients take the first one only.
+_SMALLER = ("single", "fp16", "q8", "q6")
+_NOISY = "noisy state vector"
 
 
 def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
@@ -42,7 +47,8 @@ def memory_of_run(
         if _as_density(noise, trajectories):
             return plan_density_memory(circuit, ranks, precision, noise, ranks)
     circuit.validate()
-    return plan_largest(circuit, ranks, precision, ranks, **_storage(noise, storage))
+    found = plan_largest(circuit, ranks, precision, ranks, **_storage(noise, storage))
+    return found if noise is None else replace(found, kind=_NOISY)
 
 
 def plan_run(
@@ -66,7 +72,8 @@ def plan_run(
     if _as_density(noise, trajectories):
         return plan_density(circuit, ranks, precision, noise=noise, **hosts)
     each = (ranks_per_node, ranks_per_host)
-    return plan_states(circuit, ranks, precision, each, **_storage(noise, storage))
+    found = plan_states(circuit, ranks, precision, each, **_storage(noise, storage))
+    return found if noise is None else replace(found, kind=_NOISY)
 
 
 def one_line(
@@ -100,17 +107,21 @@ def remedy(circuit_plan: MemoryPlan) -> str:
 
 
 def _smaller(circuit_plan: MemoryPlan) -> str:
-    """Name the first precision, from the most accurate on, with which the circuit fits; the last one if none does."""
+    """Name the most accurate precision with which the circuit fits, or else a file for the state."""
+    encodable = circuit_plan.kind == "state vector"
     here = circuit_plan.memory_per_rank * circuit_plan.ranks_per_node
-    kept = _core.bytes_per_amplitude(circuit_plan.precision)
-    found = ""
-    for name in ("single", "fp16", "q8", "q6") if circuit_plan.kind == "state vector" else ("single",):
-        need = here * _core.bytes_per_amplitude(name) / kept
-        if need < here:
-            found = f", or --precision {name} ({bytes_text(round(need))} here)"
-            if need <= circuit_plan.memory_available:
-                break
-    return found
+    size = (circuit_plan.largest_state_qubits, circuit_plan.ranks)
+    kept, *others = (
+        _core.memory_need(*size, name, circuit_plan.ranks_per_node).per_rank
+        for name in (circuit_plan.precision, *_SMALLER[: None if encodable else 1])
+    )
+    for name, other in zip(_SMALLER, others, strict=False):
+        need = math.ceil(here * other / kept)
+        if need < here and need <= circuit_plan.memory_available:
+            return f", or --precision {name} ({bytes_text(need)} here)"
+    if not encodable or circuit_plan.ranks > 1:
+        return ""
+    return f", or --state-folder FOLDER on a disk with {bytes_text(here)} of free space"
 
 
 def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> None:
@@ -128,6 +139,7 @@ def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> No
 
 # The ket, the bra and, for more than one observable, the final state.
 GRADIENT_STATES = 3
+_GRADIENT = "ket, bra and final state"
 
 # The gates act once on the ket forwards, and once on ket and bra backwards.
 GRADIENT_SWEEPS = 3
@@ -147,7 +159,7 @@ def with_gradient(circuit_plan: CircuitPlan) -> CircuitPlan:
         bytes_per_exchange=[*circuit_plan.bytes_per_exchange, *circuit_plan.bytes_per_exchange[::-1] * 2],
         bytes_by_level={level: sweeps * moved for level, moved in circuit_plan.bytes_by_level.items()},
         passes=sweeps * circuit_plan.passes,
-        kind="ket, bra and final state",
+        kind=_GRADIENT,
     )
 
 
@@ -185,6 +197,7 @@ def memory_of_gradient(
     states = GRADIENT_STATES if observables > 1 else 2
     return replace(
         one,
+        kind=_GRADIENT,
         memory_per_rank=states * one.memory_per_rank,
         memory_in_all=states * one.memory_in_all,
         fits=states * one.memory_per_rank * one.ranks_per_node <= one.memory_available,

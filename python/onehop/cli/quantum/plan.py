@@ -309,7 +309,7 @@ def plan(options: Plan) -> None:
     if found is not None and described is not None:
         _show_prediction(screen, found, described, options.rows if options.passes else 0)
     choices = []
-    if circuit_plan.kind == "state vector":
+    if circuit_plan.kind.endswith("state vector"):
         with waiting("planning in other precisions"):
             choices = choices_of(circuit_plan, described, **divided)
         screen.print(choices_table(choices))
