@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compat/shared/handles.h"
+#include "compat/shared/memory.h"
 #include "onehop.h"
 #include "onehop/collectives/array_collectives.h"
 #include "onehop/collectives/messages.h"
@@ -64,12 +65,12 @@ void release(Objects& objects, Handle* handle) {
   *handle = nullptr;
 }
 
-// The numbers at `pointer`. Throws BadInput for a null pointer or a negative count.
+// The numbers at `pointer`. Throws BadInput for a null pointer, a negative count, and more than this machine can hold.
 template <class Number>
 std::span<Number> numbers(Number* pointer, std::int64_t count, const char* name) {
   if (count < 0) throw BadInput("expected a length of 0 or more, found " + std::to_string(count));
   if (count > 0) check_pointer(pointer, name);
-  return {pointer, static_cast<std::size_t>(count)};
+  return compat::checked_span(pointer, count);
 }
 
 }  // namespace onehop::c

@@ -1,7 +1,7 @@
 # The C interface: libonehop_c, which contains the parts of onehop that it needs, and the source of the Fortran module.
 
 file(GLOB _sources CONFIGURE_DEPENDS c/*.cc)
-add_library(onehop_c SHARED ${_sources})
+add_library(onehop_c SHARED ${_sources} compat/shared/memory.cc)
 add_library(onehop::onehop_c ALIAS onehop_c)
 target_include_directories(onehop_c PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
                                     PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})

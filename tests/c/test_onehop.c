@@ -272,6 +272,8 @@ static void errors(onehop_group* group) {
   BAD(onehop_allreduce(group, NULL, array, 1, ONEHOP_INT32, ONEHOP_SUM), ONEHOP_BAD_INPUT, "null pointer");
   BAD(onehop_allreduce(group, array, array, -1, ONEHOP_INT32, ONEHOP_SUM), ONEHOP_BAD_INPUT, "length");
   BAD(onehop_allreduce(group, array, array, INT64_MAX, ONEHOP_INT32, ONEHOP_SUM), ONEHOP_BAD_INPUT, "length");
+  BAD(onehop_allreduce(group, array, array, INT64_MAX / 8, ONEHOP_INT8, ONEHOP_SUM), ONEHOP_BAD_INPUT, "machine has");
+  BAD(onehop_scan(group, array, array, INT64_MAX / 128, ONEHOP_INT64, ONEHOP_SUM), ONEHOP_BAD_INPUT, "machine has");
   BAD(onehop_allreduce(group, array, array, 1, 99, ONEHOP_SUM), ONEHOP_BAD_INPUT, "type");
   BAD(onehop_allreduce(group, array, array, 1, ONEHOP_INT32, -1), ONEHOP_BAD_INPUT, "operator");
   BAD(onehop_broadcast(group, array, 1, ONEHOP_INT32, size), ONEHOP_BAD_INPUT, "root");
