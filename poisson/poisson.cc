@@ -16,6 +16,7 @@
 #include "src/base/one_size.h"
 #include "src/base/text.h"
 #include "src/base/trace.h"
+#include "src/group/require_same.h"
 
 namespace onehop::poisson {
 
@@ -183,7 +184,15 @@ struct Poisson::Impl {
 };
 
 Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const PoissonOptions& options)
-    : group(the_group), spec(the_spec), block(poisson_block(the_spec, 0)) {
+    : group(the_group), spec(the_spec) {
+  onehop::detail::require_same(group, "Poisson",
+                               {{"extents", spec.extents},
+                                {"grid", spec.grid},
+                                {"mass", spec.mass},
+                                {"seed", spec.seed},
+                                {"buffers", options.buffers},
+                                {"enlargement", options.enlargement}});
+  block = poisson_block(spec, 0);  // checks
   if (spec.grid[0] * spec.grid[1] != group.size()) {
     throw BadInput("Poisson: expected a grid of the group's " + base::counted(std::int64_t{group.size()}, "rank") +
                    ", found " + text(std::int64_t{spec.grid[0]}) + " x " + text(std::int64_t{spec.grid[1]}));
@@ -289,6 +298,10 @@ double Poisson::Impl::step(bool residual, double rounder, Residuals& residuals, 
 }
 
 PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
+  onehop::detail::require_same(group, "Poisson.solve",
+                               {{"iterations", control.iterations},
+                                {"residual_every", control.residual_every},
+                                {"tolerance", control.tolerance}});
   check(control);
   for (AlignedArray& array : x) std::memset(array.data(), 0, array.bytes().size());
   std::memset(own_faces.data(), 0, own_faces.bytes().size());

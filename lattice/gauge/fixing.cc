@@ -13,6 +13,7 @@
 #include "lattice/support/exact_sum.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -124,6 +125,11 @@ struct Fixing {
 };
 
 void check(const Gauge& gauge, const FixingOptions& options) {
+  onehop::detail::require_same(gauge.group(), "fix_gauge",
+                               {{"condition", options.condition},
+                                {"theta", options.tolerance},
+                                {"over_relaxation", options.over_relaxation},
+                                {"sweeps", options.most_sweeps}});
   if (!(options.tolerance >= 1e-24 && options.tolerance <= 1))
     throw BadInput("gauge fixing: expected a tolerance from 1e-24 to 1, found " + base::number_text(options.tolerance));
   if (!(options.over_relaxation >= 1 && options.over_relaxation < 2))

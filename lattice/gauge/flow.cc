@@ -17,6 +17,7 @@
 #include "onehop/error.h"
 #include "src/base/one_size.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -66,6 +67,10 @@ struct Flow::Impl {
     links.load(gauge.links());
   }
 
+  // Before a step: its length and tolerance must be the same on all ranks.
+  void require_same(const char* function, double epsilon, double tolerance = 0) const {
+    onehop::detail::require_same(space.group(), function, {{"epsilon", epsilon}, {"tolerance", tolerance}});
+  }
   // slopes = new_part * (slope at the current links) + old_part * slopes; then links = exp(slopes) links.
   void stage(double new_part, double old_part);
   // exponent of the embedded method = or += weight * slopes.
@@ -147,7 +152,10 @@ double longest_stable_flow_step(int dims, FlowAction action) {
   return 2.51 / (4 * dims * faster);
 }
 
-Flow::Flow(const Gauge& gauge, FlowAction action) : impl_(std::make_unique<Impl>(gauge, action)) {}
+Flow::Flow(const Gauge& gauge, FlowAction action) {
+  onehop::detail::require_same(gauge.group(), "Flow", {{"action", action}});
+  impl_ = std::make_unique<Impl>(gauge, action);
+}
 Flow::Flow(Flow&&) noexcept = default;
 Flow& Flow::operator=(Flow&&) noexcept = default;
 Flow::~Flow() = default;
@@ -157,6 +165,7 @@ double Flow::time() const noexcept { return impl_->time; }
 // With the slope Z_i after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0 and 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0.
 // Each is computed from the previous one, so one field of slopes is enough.
 void Flow::step(double epsilon) {
+  impl_->require_same("step", epsilon);
   check_step(epsilon);
   impl_->stage(epsilon / 4, 0);
   impl_->stage(epsilon * 8 / 9, -17.0 / 9);
@@ -165,6 +174,7 @@ void Flow::step(double epsilon) {
 }
 
 double Flow::try_step(double epsilon, double tolerance) {
+  impl_->require_same("try_step", epsilon, tolerance);
   check_step(epsilon);
   if (!(tolerance > 0))
     throw BadInput("flow: expected a tolerance above 0, found " + onehop::base::number_text(tolerance));
@@ -172,6 +182,7 @@ double Flow::try_step(double epsilon, double tolerance) {
 }
 
 FlowStep Flow::step_within(double epsilon, double tolerance) {
+  impl_->require_same("step_within", epsilon, tolerance);
   check_step(epsilon);
   if (!(tolerance >= 1e-12 && tolerance <= 1))
     throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + onehop::base::number_text(tolerance));

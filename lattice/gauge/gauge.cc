@@ -15,6 +15,7 @@
 #include "onehop/error.h"
 #include "onehop/lattice/su3.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -194,6 +195,7 @@ void Gauge::set_links(std::span<const Number> links) {
 std::vector<Number> Gauge::links() const { return impl_->rows.store(); }
 
 void Gauge::set_random(std::uint64_t seed) {
+  onehop::detail::require_same(group(), "set_random", {{"seed", seed}});
   impl_->each_link([&](Link& link, std::uint64_t number, std::uint64_t direction) {
     detail::Random random(seed, number * 4 + direction, 0, link_purpose);
     link = random_link(random);
@@ -293,6 +295,7 @@ void Gauge::reunitarise() {
 }
 
 void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {
+  onehop::detail::require_same(group(), "heat_bath", {{"beta", beta}, {"seed", seed}, {"sweep", number}});
   if (!(beta >= 0 && beta <= 1e6))
     throw BadInput("gauge field: expected a beta from 0 to 1e6, found " + onehop::base::number_text(beta));
   sweep(impl_->rows,

@@ -12,6 +12,7 @@
 #include "onehop/error.h"
 #include "src/base/extremes.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -153,6 +154,12 @@ std::array<ExactSum, 2> Hmc::Impl::hamiltonian() {
 }
 
 Hmc::Hmc(const Gauge& gauge, const HmcOptions& options) {
+  onehop::detail::require_same(gauge.group(), "Hmc",
+                               {{"beta", options.beta},
+                                {"length", options.length},
+                                {"steps", options.steps},
+                                {"integrator", options.integrator},
+                                {"seed", options.seed}});
   if (!(options.beta >= 0 && options.beta <= 1e6))
     throw BadInput("hmc: expected a beta from 0 to 1e6, found " + onehop::base::number_text(options.beta));
   if (options.steps < 1) throw BadInput("hmc: expected 1 step or more, found " + std::to_string(options.steps));
@@ -166,6 +173,7 @@ Hmc::~Hmc() = default;
 
 Trajectory Hmc::run(std::uint32_t number) {
   Impl& impl = *impl_;
+  onehop::detail::require_same(impl.space.group(), "run", {{"number", number}});
   const auto old = impl.links.store();
   impl.draw_momenta(number);
   const auto before = impl.hamiltonian();
@@ -191,6 +199,7 @@ Trajectory Hmc::run(std::uint32_t number) {
 
 Reversal Hmc::reverse(std::uint32_t number) {
   Impl& impl = *impl_;
+  onehop::detail::require_same(impl.space.group(), "reverse", {{"number", number}});
   const auto old = impl.links.store();
   impl.draw_momenta(number);
   const auto before = impl.hamiltonian();

@@ -12,6 +12,7 @@
 #include "lattice/geometry/site_loop.h"
 #include "lattice/support/exact_sum.h"
 #include "onehop/error.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -67,6 +68,7 @@ double sum_over_sites(const MatrixSpace& space, const std::vector<double>& value
 }  // namespace
 
 std::vector<double> wilson_loops(const Gauge& gauge, int longest_r, int longest_t) {
+  onehop::detail::require_same(gauge.group(), "wilson_loops", {{"r", longest_r}, {"t", longest_t}});
   const auto& extents = gauge.geometry().spec().extents;
   const auto widest = *std::min_element(extents.begin(), extents.end() - 1);
   if (longest_r < 1 || longest_t < 1 || longest_r > widest || longest_t > extents.back())

@@ -15,6 +15,7 @@
 #include "lattice/gauge/whole_lattice.h"
 #include "onehop/error.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::lattice {
 
@@ -28,10 +29,15 @@ using detail::MatrixField;
 using detail::MatrixFieldOf;
 using detail::MatrixSpace;
 
-void check(const SmearingOptions& options, double weight) {
+void check(const Gauge& gauge, const SmearingOptions& options, const char* function, const char* name,
+           std::initializer_list<double> weights) {
+  onehop::detail::require_same(gauge.group(), function,
+                               {{name, weights}, {"steps", options.steps}, {"space_only", options.space_only}});
   if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
-  if (!std::isfinite(weight))
-    throw BadInput("smearing: expected a finite weight, found " + onehop::base::number_text(weight));
+  for (const double weight : weights) {
+    if (!std::isfinite(weight))
+      throw BadInput("smearing: expected a finite weight, found " + onehop::base::number_text(weight));
+  }
 }
 
 // Throws BadInput on all ranks if the largest deviation from unitarity on any rank is above rounding. Collective.
@@ -211,8 +217,9 @@ PathWeights hisq_second_weights(double naik_epsilon) {
 }
 
 FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision) {
-  for (const double weight :
-       {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.long_links}) {
+  const std::array all{weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.long_links};
+  onehop::detail::require_same(gauge.group(), "fat_links", {{"weights", all}, {"precision", precision}});
+  for (const double weight : all) {
     if (!(std::abs(weight) < largest_weight))
       throw BadInput("fat links: expected path weights below 1e30 in magnitude, found " +
                      onehop::base::number_text(weight));
@@ -221,12 +228,13 @@ FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision pre
 }
 
 HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon, Precision precision) {
+  onehop::detail::require_same(gauge.group(), "hisq_links", {{"naik_epsilon", naik_epsilon}, {"precision", precision}});
   const PathWeights second = hisq_second_weights(naik_epsilon);
   return in_single(precision) ? hisq_links_in<float>(gauge, second) : hisq_links_in<double>(gauge, second);
 }
 
 void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {
-  check(options, alpha);
+  check(gauge, options, "ape", "alpha", {alpha});
   std::vector<double> deviations;
   smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int staples, int mu, const MatrixSpace& space) {
     double* links = link.data();
@@ -241,7 +249,7 @@ void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {
 }
 
 void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options) {
-  check(options, rho);
+  check(gauge, options, "stout", "rho", {rho});
   smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int, int, const MatrixSpace& space) {
     double* links = link.data();
     const double* around = sum.data();
@@ -256,7 +264,7 @@ void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options) {
 // A link by its direction mu and, as a bit mask, the directions around it in which it is smeared: its staples consist
 // of links that are smeared in one direction less, that of the staple.
 void smear_hyp(Gauge& gauge, const HypWeights& weights, const SmearingOptions& options) {
-  for (const double weight : {weights.outer, weights.middle, weights.inner}) check(options, weight);
+  check(gauge, options, "hyp", "alpha", {weights.outer, weights.middle, weights.inner});
   const MatrixSpace space(gauge.group(), gauge.geometry());
   space.require_memory<double>(8 * space.dims(), 1, "HYP smearing");
   LinkFields links(space);

@@ -1,10 +1,27 @@
 #include "onehop/lattice/solver.h"
 
 #include <string>
+#include <vector>
 
+#include "lattice/solver/same_call.h"
 #include "onehop/error.h"
 
 namespace onehop::lattice {
+
+void detail::require_same(const Group& group, const char* function, std::span<const std::complex<double>> fields,
+                          std::initializer_list<onehop::detail::Argument> arguments, const SolverOptions* options) {
+  std::vector<onehop::detail::Argument> all(arguments);
+  all.emplace_back("size of the fields", fields.size());
+  if (options != nullptr) {
+    all.emplace_back("tolerance", options->tolerance);
+    all.emplace_back("iterations", options->iterations);
+    all.emplace_back("precision", options->precision);
+    all.emplace_back("sloppy_precision", options->sloppy_precision);
+    all.emplace_back("reproducible", options->reproducible);
+    all.emplace_back("half_halo", options->half_halo);
+  }
+  onehop::detail::require_same(group, function, all);
+}
 
 void check_half_halo(const SolverOptions& options) {
   if (!options.half_halo) return;

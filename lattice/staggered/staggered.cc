@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "lattice/geometry/memory_need.h"
+#include "lattice/solver/same_call.h"
 #include "lattice/solver/source_scale.h"
 #include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
@@ -35,6 +36,8 @@ constexpr double table_bytes = 16;  // of a site and direction, for neighbours a
 
 std::vector<Number> with_phases(std::vector<Number> links, const Gauge& gauge, const StaggeredOptions& options,
                                 int length = 1) {
+  onehop::detail::require_same(gauge.group(), "Staggered",
+                               {{"antiperiodic", options.antiperiodic}, {"phases", options.phases}});
   multiply_staggered_phases(links, gauge.geometry(), gauge.group().rank(), length, options.antiperiodic,
                             options.phases);
   return links;
@@ -125,6 +128,7 @@ struct Staggered::Impl {
   detail::StaggeredSolver solver;
 
   [[nodiscard]] const Geometry& geometry() const { return solver.lattice().geometry; }
+  [[nodiscard]] const Group& group() const { return solver.lattice().group; }
   [[nodiscard]] std::size_t length() const { return solver.lattice().sites.size() * 3; }
   [[nodiscard]] int num_rhs(std::span<const Number> fields) const {
     if (fields.empty() || fields.size() % length() != 0) {
@@ -183,6 +187,12 @@ Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std:
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
                      const StaggeredOptions& options, const detail::StaggeredParts& parts, std::vector<int> rank_at) {
+  onehop::detail::require_same(group, "Staggered",
+                               {{"extents", extents},
+                                {"grid", grid},
+                                {"rank_at", rank_at},
+                                {"long_links", !long_links.empty()},
+                                {"lanes", options.lanes}});
   // Both are collective, so their order must be the same on every rank.
   auto lattice =
       lattice_of(group, std::move(extents), std::move(grid), std::move(rank_at), fat_links, long_links, options.lanes);
@@ -190,6 +200,7 @@ Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std:
   impl_ = std::make_unique<Impl>(std::move(lattice), threads, parts);
 }
 Staggered Staggered::from_gauge(const Gauge& gauge, StaggeredAction action, const StaggeredOptions& options) {
+  onehop::detail::require_same(gauge.group(), "Staggered", {{"action", action}, {"u0", options.u0}});
   if (action == StaggeredAction::naive) return Staggered(gauge, options);
   FatLinks links;
   if (action == StaggeredAction::asqtad) {
@@ -213,6 +224,7 @@ int Staggered::threads() const noexcept { return impl_->solver.pool().size(); }
 std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->solver.link_bytes(precision); }
 
 std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision precision, int parity) {
+  detail::require_same(impl_->group(), "dslash", fields, {{"precision", precision}, {"parity", parity}});
   if (parity < -1 || parity > 1) throw BadInput("staggered: expected parity 0 or 1, found " + std::to_string(parity));
   return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1}) {
@@ -222,6 +234,7 @@ std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision 
 }
 
 std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
+  detail::require_same(impl_->group(), "apply", fields, {{"mass", mass}, {"dagger", dagger}, {"precision", precision}});
   check_finite(mass);
   return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1})
@@ -233,6 +246,7 @@ std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass
 }
 
 std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, double mass, Precision precision) {
+  detail::require_same(impl_->group(), "apply_mdagm", fields, {{"mass", mass}, {"precision", precision}});
   check_finite(mass);
   return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     const detail::DslashLattice& lattice = impl_->solver.lattice();
@@ -251,10 +265,11 @@ std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, doubl
 }
 
 StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
+  detail::require_same(impl_->group(), "solve", sources, {{"mass", mass}}, &options);
   const int num_rhs = impl_->num_rhs(sources);
   check_mass(mass);
   check(options);
-  const detail::SourceScale scale(impl_->solver.lattice().group, sources, num_rhs);
+  const detail::SourceScale scale(impl_->group(), sources, num_rhs);
   StaggeredSolve found = impl_->solver.solve(scale.sources(), mass, options);
   scale.restore(found.solutions);
   return found;
@@ -262,11 +277,13 @@ StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, co
 
 StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
                                        const SolverOptions& options) {
+  detail::require_same(impl_->group(), "solve_masses", source, {{"mass", masses}}, &options);
   return impl_->solve_several(source, masses, options, false);
 }
 
 StaggeredSolve Staggered::solve_shifts(std::span<const Number> source, double mass, std::span<const double> shifts,
                                        const SolverOptions& options) {
+  detail::require_same(impl_->group(), "solve_shifts", source, {{"mass", mass}, {"shifts", shifts}}, &options);
   std::vector<double> masses;
   for (const double shift : shifts) {
     const double square = 4 * mass * mass + shift;
@@ -278,6 +295,7 @@ StaggeredSolve Staggered::solve_shifts(std::span<const Number> source, double ma
 }
 
 std::vector<Number> Staggered::filter(std::span<const Number> field, int degree, double low, double high) {
+  detail::require_same(impl_->group(), "filter", field, {{"degree", degree}, {"low", low}, {"high", high}});
   if (impl_->num_rhs(field) != 1 || degree < 0 || !(low >= 0 && low < high && std::isfinite(high)))
     throw BadInput("staggered: expected one field, a degree of 0 or more, and 0 <= low < high, found the degree " +
                    std::to_string(degree) + ", " + onehop::base::number_text(low) + " and " +

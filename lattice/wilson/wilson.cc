@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "lattice/geometry/memory_need.h"
+#include "lattice/solver/same_call.h"
 #include "lattice/solver/source_scale.h"
 #include "lattice/wilson/wilson_impl.h"
 #include "onehop/error.h"
@@ -224,7 +225,16 @@ template void Wilson::Impl::unload(const WilsonCore<double>&, const double*, int
 template void Wilson::Impl::precondition(WilsonCore<float>&, const float*, float*, float*, bool) const;
 template void Wilson::Impl::precondition(WilsonCore<double>&, const double*, double*, double*, bool) const;
 
-Wilson::Wilson(const Gauge& gauge, const WilsonOptions& options) : impl_(std::make_unique<Impl>(gauge, options)) {}
+Wilson::Wilson(const Gauge& gauge, const WilsonOptions& options) {
+  onehop::detail::require_same(gauge.group(), "Wilson",
+                               {{"kappa", options.kappa},
+                                {"csw", options.csw},
+                                {"antiperiodic", options.antiperiodic},
+                                {"recon", options.recon},
+                                {"precision", options.precision},
+                                {"lanes", options.lanes}});
+  impl_ = std::make_unique<Impl>(gauge, options);
+}
 Wilson::Wilson(Wilson&&) noexcept = default;
 Wilson& Wilson::operator=(Wilson&&) noexcept = default;
 Wilson::~Wilson() = default;
@@ -234,21 +244,26 @@ const Geometry& Wilson::geometry() const noexcept { return impl_->geometry; }
 int Wilson::threads() const noexcept { return impl_->pool.size(); }
 
 std::vector<Number> Wilson::dslash(std::span<const Number> fields, bool dagger) {
+  detail::require_same(impl_->group, "dslash", fields, {{"dagger", dagger}});
   return impl_->options.precision == Precision::double_ ? impl_->dslash<double>(fields, dagger)
                                                         : impl_->dslash<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::apply(std::span<const Number> fields, bool dagger) {
+  detail::require_same(impl_->group, "apply", fields, {{"dagger", dagger}});
   return impl_->options.precision == Precision::double_ ? impl_->apply<double>(fields, dagger)
                                                         : impl_->apply<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool dagger) {
+  detail::require_same(impl_->group, "precondition", fields, {{"dagger", dagger}});
   return impl_->options.precision == Precision::double_ ? impl_->precondition<double>(fields, dagger)
                                                         : impl_->precondition<float>(fields, dagger);
 }
 
 WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
+  detail::require_same(impl_->group, "solve", sources, {{"method", solver.method}, {"schwarz", solver.schwarz}},
+                       &options);
   const int num_rhs = impl_->num_rhs_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more, found " +

@@ -17,6 +17,7 @@
 #include "src/base/memory_left.h"
 #include "src/group/group_state.h"
 #include "src/group/rendezvous.h"
+#include "src/group/require_same.h"
 
 using onehop::Gathered;
 using onehop::Group;
@@ -246,6 +247,17 @@ void bind_group(nb::module_& module) {
       .def("allocate", &allocate, "bytes"_a,
            "Allocate zeroed memory that the other ranks of this machine can access, as an array of uint8. Not "
            "collective. Raises Error if there is too little memory.");
+  module.def(
+      "require_same",
+      [](const Group& group, const std::string& function,
+         const std::vector<std::pair<std::string, std::string>>& arguments) {
+        std::vector<onehop::detail::Argument> all;
+        for (const auto& [name, text] : arguments) all.emplace_back(name, text);
+        onehop::detail::require_same(group, function, all);
+      },
+      "group"_a, "function"_a, "arguments"_a, release(),
+      "Raise Mismatch on every rank unless all call a function with the same names and texts of arguments. "
+      "Collective.");
   module.def(
       "require_memory", &onehop::require_memory, "group"_a, "bytes"_a, "what"_a, "advice"_a, release(),
       "Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory "

@@ -11,6 +11,7 @@
 #include "python/bindings/quantum_arrays.h"
 #include "python/bindings/quantum_profile.h"
 #include "quantum/circuit/final_measurements.h"
+#include "quantum/simulator/fingerprint.h"
 #include "quantum/simulator/shots.h"
 #include "quantum/state/sampling.h"
 
@@ -223,6 +224,14 @@ void bind_quantum_simulator(nb::module_& module) {
   module.def("ranks_per_host", &onehop::quantum::ranks_per_host, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of "
              "two, one after the other. Collective; the same on every rank.");
+  module.def(
+      "require_same_simulation",
+      [](const Circuit& circuit, const Group& group, const ProgramOptions& options, const std::string& method) {
+        using namespace onehop::quantum;
+        check_same(group, {"circuit", circuit}, options, method.empty() ? Key{} : hash_of(method));
+      },
+      "circuit"_a, "group"_a, "options"_a, "method"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Raise Mismatch unless all ranks simulate the same.");
   module.def(
       "simulate",
       [](const Circuit& circuit, const Group& group, const ProgramOptions& options) {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import math
 import operator
 import os
@@ -388,29 +387,23 @@ def require_same(group: Group, function: str, **values: Any) -> None:
     """
     if group.size == 1:
         return
-    texts = {"function": function}
+    texts = {}
     for name, value in values.items():
         with contextlib.suppress(ValueError):  # rows of several lengths, which the function refuses
             array = np.asarray(value)
+            if array.dtype.kind == "f" and np.all((abs(array) < 2**53) & (array == np.rint(array))):
+                array = array.astype(np.int64)  # 6.0 is 6
             if name != "threads" and (value is None or array.dtype != object):
                 texts[name] = str(array.tolist())
-    parts = [hashlib.sha256(text.encode()).digest()[:8] for text in texts.values()]
-    first, *others = group.allgather(b"".join(parts))
-    for rank, theirs in enumerate(others, 1):
-        if len(theirs) != len(first):
-            found = f"found {len(first)}; every rank must make the same calls"
-            raise Mismatch(f"{function}: expected {len(theirs)} bytes from rank 0, {found}")
-        for name, at in zip(texts, range(0, len(first), 8), strict=False):
-            if theirs[at : at + 8] != first[at : at + 8]:
-                found = f"found another one on rank {rank} than on rank 0"
-                raise Mismatch(f"{function}: expected the same {name} on every rank, {found}")
+    _core.require_same(group, function, list(texts.items()))
 
 
 @contextlib.contextmanager
 def together(group: Group, cannot: str = "", remedy: str = "") -> Iterator[None]:
     """Raise an exception of a `with` block on every rank, whichever rank it occurs on: BadInput on others. Collective.
 
-    With `cannot`, what the system refuses becomes a BadInput that begins with this text and ends with the remedy.
+    With `cannot`, what the system refuses becomes a BadInput that begins with this text and ends with the remedy; other
+    texts on other ranks, for example with another file, are a Mismatch on every rank.
     """
     failure: Exception | None = None
     try:
@@ -425,7 +418,13 @@ def together(group: Group, cannot: str = "", remedy: str = "") -> Iterator[None]
             reason = os.strerror(number) if number else " ".join(str(error).split()) or type(error).__name__
             failure = BadInput(f"{cannot}: {reason}{remedy}")
     message = "" if failure is None else str(failure) or type(failure).__name__
-    for rank, text in enumerate(group.allgather(message_bytes(message))):
+    told = [one.partition(b"\0") for one in group.allgather(message_bytes(f"{cannot}\0{message}"))]
+    tasks = [repr(one[0].decode(errors="replace").removeprefix("cannot "))[:300] for one in told]
+    for rank, (task, end, _) in enumerate(told):
+        if task != told[0][0] or not end:  # another file, or another function
+            found = f"{tasks[0]} on rank 0 and {tasks[rank]} on rank {rank}"
+            raise Mismatch(f"expected the same calls on every rank, found {found}")
+    for rank, (_, _, text) in enumerate(told):
         if failure is not None and rank == group.rank:
             raise failure
         if text:

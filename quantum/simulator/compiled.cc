@@ -2,7 +2,6 @@
 #include "onehop/quantum/compiled.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <string>
@@ -49,11 +48,10 @@ void check_reproducible(int parts, int ranks) {
 Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOptions& the_options)
     : options(the_options), names(circuit.parameters), whole(group) {
   if (group.size() > 1) {
-    const std::array contents{
-        Shared{"circuit", hash_of(std::span(&circuit, 1))},
-        Shared{"precision", {static_cast<std::uint64_t>(options.precision)}},
-        Shared{"number of ranks for reproducible results", {static_cast<std::uint64_t>(options.reproducible)}}};
-    require_same(group, contents);
+    require_same(group, "compile",
+                 {{"circuit", circuit},
+                  {"precision", options.precision},
+                  {"number of ranks for reproducible results", options.reproducible}});
   }
   require_plain(options.precision, "compiled circuits and gradients");
   if (!options.state.folder.empty()) throw BadInput("expected no folder for the state of a compiled circuit");
@@ -100,10 +98,11 @@ std::vector<PauliSum> Compiled::Impl::on_state(std::span<const PauliSum> sums, b
 void Compiled::Impl::require_same_call(std::span<const double> values, std::span<const PauliSum> sums,
                                        std::span<const double> weights, bool variance) const {
   if (whole.size() == 1) return;
-  const std::array contents{Shared{"values of the parameters", hash_of(values)}, Shared{"observables", hash_of(sums)},
-                            Shared{"weights", hash_of(weights)},
-                            Shared{"choice of variances", {static_cast<std::uint64_t>(variance)}}};
-  require_same(whole, contents);
+  require_same(whole, "a compiled circuit",
+               {{"values of the parameters", values},
+                {"observables", sums},
+                {"weights", weights},
+                {"choice of variances", variance}});
 }
 
 void Compiled::Impl::require_gates() const {

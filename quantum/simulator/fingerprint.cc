@@ -1,17 +1,12 @@
 #include "quantum/simulator/fingerprint.h"
 
-#include <algorithm>
-#include <cstring>
-#include <string>
-
-#include "onehop/error.h"
-#include "src/base/one_size.h"
+#include <bit>
 
 namespace onehop::quantum {
 
 // The sizes come first, so that the encoding is unambiguous; absent fields add nothing. This must be fast: it runs
 // every time, and repeated circuits often run within microseconds.
-void Fingerprint::add(const Operation& operation) {
+void add_to(Fingerprint& print, const Operation& operation) {
   const Condition& condition = operation.condition;
   std::uint64_t present = 0;
   const auto mark = [&](unsigned place, bool value) { present |= static_cast<std::uint64_t>(value) << place; };
@@ -23,74 +18,65 @@ void Fingerprint::add(const Operation& operation) {
   mark(5, condition.negated);
   mark(6, !operation.angles.empty());
   mark(7, operation.index != 0);
-  add(static_cast<std::uint64_t>(operation.kind) | present << 8 | operation.targets.size() << 16 |
-      operation.controls.size() << 40);
+  print.add(static_cast<std::uint64_t>(operation.kind) | present << 8 | operation.targets.size() << 16 |
+            operation.controls.size() << 40);
   std::uint64_t first = 0;  // two of targets and controls in a word
   bool half = false;
   for (const auto* const qubits : {&operation.targets, &operation.controls}) {
     for (const int qubit : *qubits) {
       const auto number = static_cast<std::uint32_t>(qubit);
-      if (half) add(first << 32 | number);
+      if (half) print.add(first << 32 | number);
       first = number;
       half = !half;
     }
   }
-  if (half) add(first);
-  if ((present & 1U) != 0) add(operation.control_values);
+  if (half) print.add(first);
+  if ((present & 1U) != 0) print.add(operation.control_values);
   if ((present & 2U) != 0) {
-    add(operation.values.size() | operation.paulis.size() << 32);
-    add(operation.values);
-    for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
+    print.add(operation.values.size() | operation.paulis.size() << 32);
+    print.add(operation.values);
+    print.add(operation.paulis);
   }
-  if ((present & 4U) != 0) add(operation.angle);
+  if ((present & 4U) != 0) print.add(operation.angle);
   if ((present & 8U) != 0) {
-    add(operation.clbits.size() | condition.clbits.size() << 32);
-    add(operation.clbits);
-    add(condition.clbits);
+    print.add(operation.clbits.size() | condition.clbits.size() << 32);
+    print.add(operation.clbits);
+    print.add(condition.clbits);
   }
-  if ((present & 16U) != 0) add(condition.value);
-  if ((present & 128U) != 0) add(operation.index);
+  if ((present & 16U) != 0) print.add(condition.value);
+  if ((present & 128U) != 0) print.add(operation.index);
   for (const Expression& angle : operation.angles) {
-    add(angle.constant);
-    add(angle.terms.size());
-    for (const auto& [parameter, factor] : angle.terms) {
-      add(parameter);
-      add(factor);
-    }
+    print.add(angle.constant);
+    print.add(angle.terms.size());
+    print.add(angle.terms);
   }
 }
 
-void Fingerprint::add(const PauliSum& sum) {
-  add(static_cast<std::uint64_t>(sum.terms.size()));
+void add_to(Fingerprint& print, const PauliSum& sum) {
+  print.add(sum.terms.size());
   for (const PauliTerm& term : sum.terms) {
-    add(term.coefficient);
-    add(static_cast<std::uint64_t>(term.paulis.size()));
+    print.add(term.coefficient);
+    print.add(term.paulis.size());
     for (const auto& [qubit, pauli] : term.paulis) {
-      add(static_cast<std::uint64_t>(qubit) << 8 | static_cast<unsigned char>(pauli));
+      print.add(static_cast<std::uint64_t>(qubit) << 8 | static_cast<unsigned char>(pauli));
     }
   }
 }
 
-void Fingerprint::add(const Save& save) {
-  add(static_cast<int>(save.kind));
-  add_all(save.indices);
-  add_all(save.observables);
+void add_to(Fingerprint& print, const Circuit& circuit) {
+  for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits}) print.add(number);
+  print.add_all(circuit.operations);
 }
 
-void require_same(const Group& group, std::span<const Shared> contents) {
-  if (group.size() == 1) return;
-  std::vector<Key> mine;
-  for (const Shared& one : contents) mine.push_back(one.hash);
-  const auto bytes = std::as_bytes(std::span(mine));
-  const Gathered all = base::of_one_size(group.allgather(bytes), bytes.size());
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    const auto different = std::ranges::mismatch(all[rank], all[0]).in1 - all[rank].begin();
-    if (different == std::ssize(all[rank])) continue;
-    throw Mismatch("expected the same " +
-                   std::string(contents[static_cast<std::size_t>(different) / sizeof(Key)].name) +
-                   " on every rank, found another one on rank " + std::to_string(rank) +
-                   " than on rank 0; random numbers in a program need a seed that all ranks share");
-  }
+void add_to(Fingerprint& print, const Channel& channel) {
+  print.add(channel.operators.size());
+  for (const auto& matrix : channel.operators) print.add_all(matrix);
+}
+
+void add_to(Fingerprint& print, const Save& save) {
+  print.add(save.kind);
+  print.add_all(save.indices);
+  print.add_all(save.observables);
 }
 
 }  // namespace onehop::quantum

@@ -71,16 +71,18 @@ static void check_options(int qubits, const SimulationOptions& options) {
   }
 }
 
-// Throws Mismatch unless all ranks run the same.
-static void check_same(const Group& group, const Shared& what, const SimulationOptions& options,
-                       const Key& others = {}) {
-  const std::array contents{what,
-                            Shared{"precision", {static_cast<std::uint64_t>(options.precision)}},
-                            Shared{"shots", {static_cast<std::uint64_t>(options.shots)}},
-                            Shared{"seed", {options.seed}},
-                            Shared{"observables", hash_of(options.observables)},
-                            Shared{"saved data, readout errors or trajectories", others}};
-  require_same(group, contents);
+void check_same(const Group& group, const Argument& what, const SimulationOptions& options, const Key& others) {
+  require_same(group, "simulate",
+               {what,
+                {"precision", options.precision},
+                {"shots", options.shots},
+                {"seed", options.seed},
+                {"observables", options.observables},
+                {"staging", options.state.staging},
+                {"search_seconds", options.search_seconds},
+                {"choice of profiles, checkpoints or a device",
+                 hash_of(options.profile, static_cast<bool>(options.due), options.state.device == "cpu")},
+                {"method, saved data, readout errors or trajectories", others}});
 }
 
 constexpr std::int64_t bytes_per_number = sizeof(std::uint64_t);  // of a shot or a trajectory
@@ -161,7 +163,7 @@ static SimulationResult walk_circuit(const std::vector<StoredPart>& parts, int q
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   const bool jumps = circuit.has_jumps();  // run_program compares
-  if (group.size() > 1 && !jumps) check_same(group, {"circuit", hash_of(std::span(&circuit, 1))}, options);
+  if (group.size() > 1 && !jumps) check_same(group, {"circuit", circuit}, options);
   circuit.validate();
   circuit.require_bound();
   check_options(circuit.qubits, options);
@@ -185,7 +187,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 SimulationResult simulate_placed(const std::vector<StoredPart>& parts, int qubits, const Group& group,
                                  const SimulationOptions& options, const std::shared_ptr<const Placement>& placement,
                                  std::span<const double> values) {
-  if (group.size() > 1) check_same(group, {"values of the parameters", hash_of(values)}, options);
+  if (group.size() > 1) check_same(group, {"values of the parameters", values}, options);
   check_options(qubits, options);
   return walk_circuit(parts, qubits, group, options, placement);
 }
@@ -204,7 +206,7 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   if (group.size() > 1) {
     const std::array numbers{options.trajectories, static_cast<std::int64_t>(options.mixed),
                              static_cast<std::int64_t>(options.exact)};
-    check_same(group, {"circuit", hash_of(std::span(&program.circuit, 1), program.channels)}, options,
+    check_same(group, {"circuit", hash_of(program.circuit, program.channels)}, options,
                hash_of(program.saves, program.readout, numbers));
   }
   require_plain(options.precision, "programs with noise, saved data or density matrices");
@@ -233,8 +235,7 @@ SimulationResult run_program(const Program& program, const Group& group, const P
 static void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels,
                        std::uint64_t seed) {
   if (group.size() == 1) return;
-  const std::array contents{Shared{"circuit", hash_of(std::span(&circuit, 1), channels)}, Shared{"seed", {seed}}};
-  require_same(group, contents);
+  require_same(group, "run", {{"circuit", hash_of(circuit, channels)}, {"seed", seed}});
 }
 
 std::vector<bool> run_program(State& state, const Program& program, bool mixed, std::uint64_t seed) {
@@ -276,9 +277,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                   std::uint64_t seed) {
   if (state.group().size() > 1) {
-    const std::array contents{Shared{"qubits to measure", hash_of(qubits)},
-                              Shared{"shots", {static_cast<std::uint64_t>(shots)}}, Shared{"seed", {seed}}};
-    require_same(state.group(), contents);
+    require_same(state.group(), "sample", {{"qubits to measure", qubits}, {"shots", shots}, {"seed", seed}});
   }
   if (qubits.size() > 64) throw BadInput("sample: expected at most 64 qubits, found " + std::to_string(qubits.size()));
   if (shots < 0 || shots > max_shots) {

@@ -331,7 +331,8 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     rng = np.random.default_rng(4)
     stored, plot = tmp_path / "run.h5", tmp_path / "plot.svg"
     slow = 3 + autoregressive(rng, 200, 0.95)
-    write_measurements(str(stored), measurements(correlators__pion=correlators(rng, 200), charge=slow))
+    parts = {"correlators__pion": correlators(rng, 200), "correlators__rho": rng.normal(size=(200, 24))}
+    write_measurements(str(stored), measurements(**parts, charge=slow))
     done = command("lattice", "analyse", stored, "--plot", plot, "--json", "-")
     assert done.returncode == 0, done.stderr
     named = {one["name"]: one for one in json.loads(done.stdout)["quantities"]}
@@ -341,6 +342,8 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     )
     assert {"value", "error", "tau_int", "chi2_per_dof"} <= named["pion_mass"].keys()
     assert named["pion_mass"]["chi2_per_dof"] < 3
+    assert named["rho_mass"]["value"] is None
+    assert "rho_mass: no plateau" in done.stderr
     assert plot.stat().st_size > 1000
     noise = measurements(correlators__pion=rng.normal(size=(100, 24)))
     write_measurements(str(stored), noise)

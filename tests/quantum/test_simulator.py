@@ -398,6 +398,10 @@ def _rotated() -> quantum.Circuit:
     return quantum.Circuit(3, 3).h(0).cx(0, 1).measure_all()
 
 
+def _on_tableaus(circuit: quantum.Circuit, group: Group, **options: Any) -> Any:
+    return quantum.simulate(circuit, group, **{"method": "clifford", "seed": 1, "shots": 9} | options)
+
+
 def _compiled(group: Group) -> quantum.CompiledCircuit:
     circuit = quantum.Circuit(3).h(0)
     return quantum.compile(circuit.rx(quantum.Parameter("a"), 0).cx(0, 1).cx(1, 2), group)
@@ -424,9 +428,20 @@ def _compiled(group: Group) -> quantum.CompiledCircuit:
         ("observables", lambda g: quantum.simulate(_rotated(), g, observables=[f"Z{g.rank}"])),
         ("precision", lambda g: quantum.simulate(_rotated(), g, precision=("single", "double")[g.rank])),
         (
-            "saved data, readout errors or trajectories",
+            "method, saved data, readout errors or trajectories",
             lambda g: quantum.simulate_trajectories(_rotated(), g, noise=_misread(g.rank)),
         ),
+        ("circuit", lambda g: _on_tableaus(quantum.Circuit(3).h(g.rank), g)),
+        ("circuit", lambda g: _on_tableaus(quantum.Circuit(3 + 20 * g.rank).h(0), g, method="auto")),
+        ("shots", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, shots=g.rank)),
+        ("seed", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, seed=g.rank)),
+        ("observables", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, observables=[f"Z{g.rank}"])),
+        (
+            "method, saved data, readout errors or trajectories",
+            lambda g: _on_tableaus(_rotated(), g, method=("statevector", "clifford")[g.rank]),
+        ),
+        ("search_seconds", lambda g: quantum.simulate(_rotated(), g, search_seconds=g.rank)),
+        ("choice of profiles, checkpoints or a device", lambda g: quantum.simulate(_rotated(), g, profile=g.rank > 0)),
         ("circuit", lambda g: quantum.compile(quantum.Circuit(3).h(g.rank), g)),
         ("values of the parameters", lambda g: _compiled(g).run([g.rank])),
         ("values of the parameters", lambda g: _compiled(g).expectations([g.rank], ["Z0"])),

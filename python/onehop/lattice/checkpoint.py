@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from onehop.error import BadInput
-from onehop.group import Group
+from onehop.group import Group, require_same
 from onehop.lattice.files.read import GaugeFile, read_gauge, read_note
 from onehop.lattice.files.write import write_gauge
 from onehop.lattice.gauge import Gauge
@@ -62,7 +62,9 @@ def read_checkpoint(
     BadInput if the file is not a checkpoint, or it belongs to a run with other settings, or its links do not have the
     plaquette of its last record. The file is not changed.
     """
-    if not Path(path).exists():
+    exists = Path(path).exists()
+    require_same(group, "read_checkpoint", path=path, exists=exists, settings=str(settings), first=first)
+    if not exists:
         return None
     state = read_state(path)
     different = [

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from onehop import _core
 from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
-from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.options import LARGEST_INT, Options, option
 from onehop.text import alternatives
@@ -95,7 +94,7 @@ def fix_gauge(
         Theta does not become small enough; the links stay as they were.
     """
     options = FixingOptions.of("fix_gauge", keywords)
-    require_same(instance(gauge, Gauge, "gauge").group, "fix_gauge", condition=condition, **vars(options))
+    instance(gauge, Gauge, "gauge")
     sweeps = whole_number(options.sweeps, "sweeps", 1, LARGEST_INT)
     if condition not in CONDITIONS:
         raise BadInput(f"expected the gauge {alternatives(CONDITIONS)}, found {condition!r}")

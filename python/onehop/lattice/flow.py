@@ -164,8 +164,7 @@ class Flow(_core.LatticeFlow):
         for what, found, known in (("action", action, FLOW_ACTIONS), ("charge", charge, CHARGES)):
             if found not in known:
                 raise BadInput(f"expected the {what} {alternatives(known)}, found {found!r}")
-        self._group = gauge.group
-        require_same(self._group, "Flow", action=action, charge=charge)
+        require_same(gauge.group, "Flow", charge=charge)
         super().__init__(gauge, action)
         self.action = action
         self.largest_error = 0.0
@@ -176,11 +175,6 @@ class Flow(_core.LatticeFlow):
             whole = gauge.geometry
             self._smooth = Gauge(gauge.group, whole.extents, whole.grid, map=whole.rank_at or None)
 
-    def step(self, epsilon: float) -> None:
-        """Do one step. Collective."""
-        require_same(self._group, "step", epsilon=epsilon)
-        super().step(epsilon)
-
     def try_step(self, epsilon: float, tolerance: float) -> float:
         """Do one step if its error is at most the tolerance; otherwise leave the links and the time unchanged.
 
@@ -190,7 +184,6 @@ class Flow(_core.LatticeFlow):
             The error: the largest Frobenius norm, over links, of the difference to the embedded second-order method.
             It scales with the third power of the step, and is the same on every grid of ranks.
         """
-        require_same(self._group, "try_step", epsilon=epsilon, tolerance=tolerance)
         error = super().try_step(epsilon, tolerance)
         if error <= tolerance:
             self.largest_error = max(self.largest_error, error)
@@ -198,7 +191,6 @@ class Flow(_core.LatticeFlow):
 
     def step_within(self, epsilon: float, tolerance: float) -> FlowStep:
         """Do one step of at most `epsilon`, shortened until its error is at most the tolerance."""
-        require_same(self._group, "step_within", epsilon=epsilon, tolerance=tolerance)
         step = FlowStep(*super().step_within(epsilon, tolerance))
         self.largest_error = max(self.largest_error, step.error)
         return step
@@ -353,8 +345,7 @@ def gradient_flow(
     Error
         No step has a small enough error, for example because links are not in SU(3).
     """
-    how = {"time": time, "step": step, "tolerance": tolerance, "every": every, "action": action}
-    require_same(gauge.group, "gradient_flow", **how, charge=charge)
+    require_same(gauge.group, "gradient_flow", time=time, step=step, tolerance=tolerance, every=every)
     dims = len(gauge.geometry.block)
     flow_steps(time, step)
     if every < 1:

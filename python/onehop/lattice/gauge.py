@@ -144,16 +144,6 @@ class Gauge(_core.LatticeGauge):
             digest.update(whole)
         return digest.hexdigest()
 
-    def set_random(self, seed: int) -> None:
-        """Draw every link from the Haar measure of SU(3). Collective."""
-        require_same(self.group, "set_random", seed=seed)
-        super().set_random(seed)
-
-    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
-        """Make a heat bath sweep for the Wilson action; the links depend on `seed` and its number. Collective."""
-        require_same(self.group, "heat_bath", beta=beta, seed=seed, sweep=sweep)
-        super().heat_bath(beta, seed, sweep)
-
     def plaquettes(self) -> Plaquettes:
         """Return the average plaquettes, the same bits on every grid of ranks. Collective."""
         return Plaquettes(*super().plaquettes())
@@ -206,11 +196,10 @@ def thermalize(
     first, sweeps = whole_number(first, "first", 0), whole_number(sweeps, "sweeps", 0)
     over_relaxations = whole_number(over_relaxations, "over_relaxations", 0)
     instance(gauge, Gauge, "gauge")
-    how = {"beta": beta, "sweeps": sweeps, "seed": seed, "first": first}
-    require_same(gauge.group, "thermalize", **how, over_relaxations=over_relaxations)
+    require_same(gauge.group, "thermalize", sweeps=sweeps, first=first, over_relaxations=over_relaxations)
     history = []
     for sweep in range(first, first + sweeps):
-        _core.LatticeGauge.heat_bath(gauge, beta, seed, sweep)  # whose arguments are compared above
+        gauge.heat_bath(beta, seed, sweep)
         for _ in range(over_relaxations):
             gauge.over_relax()
         history.append(gauge.plaquettes().all)

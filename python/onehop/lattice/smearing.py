@@ -112,7 +112,6 @@ def fat_links(
     BadInput
         The precision is unknown.
     """
-    require_same(gauge.group, "fat_links", weights=weights, u0=u0, precision=precision)
     if weights == "hisq":
         return hisq_links(gauge, precision=precision)
     chosen = path_weights(weights, u0=u0) if isinstance(weights, str) else PathWeights(*weights)
@@ -139,8 +138,7 @@ def hisq_links(
     BadInput
         A fat7 link is singular (the message names it), or the precision or projection is unknown.
     """
-    how = {"naik_epsilon": naik_epsilon, "precision": precision, "projection": projection}
-    require_same(gauge.group, "hisq_links", **how)
+    require_same(gauge.group, "hisq_links", projection=projection)
     if projection not in PROJECTIONS:
         raise BadInput(f"expected the projection {alternatives(PROJECTIONS)}, found {projection!r}")
     made = FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))
@@ -171,7 +169,6 @@ def ape(gauge: Gauge, alpha: float, steps: int = 1, *, space_only: bool = False)
     BadInput
         Steps are below 0, or a sum of links is singular.
     """
-    require_same(gauge.group, "ape", alpha=alpha, steps=steps, space_only=space_only)
     _core.lattice_smear_ape(gauge, alpha, steps, space_only)
 
 
@@ -186,7 +183,6 @@ def stout(gauge: Gauge, rho: float, steps: int = 1, *, space_only: bool = False)
     BadInput
         Steps are below 0.
     """
-    require_same(gauge.group, "stout", rho=rho, steps=steps, space_only=space_only)
     _core.lattice_smear_stout(gauge, rho, steps, space_only)
 
 
@@ -213,7 +209,6 @@ def hyp(
     BadInput
         There are not three weights, steps are below 0, or a sum of links is singular.
     """
-    require_same(gauge.group, "hyp", alpha=alpha, steps=steps, space_only=space_only)
     if len(alpha) != 3:
         raise BadInput(f"expected three weights alpha of HYP smearing, found {len(alpha)}")
     _core.lattice_smear_hyp(gauge, [float(one) for one in alpha], steps, space_only)

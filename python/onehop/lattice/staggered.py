@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import finite_array, instance
 from onehop.error import BadInput
-from onehop.group import Group, require_same, together
+from onehop.group import Group, together
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.operators import (
@@ -103,7 +103,6 @@ class Staggered:
             "lanes": lanes,
             "threads": threads,
         }
-        require_same(gauge.group, "Staggered", action=action, u0=u0, naik_epsilon=naik_epsilon, **how)
         check_phases(phases)
         self.antiperiodic = antiperiodic
         if action not in STAGGERED_ACTIONS:
@@ -309,7 +308,6 @@ class Staggered:
             finite.
         """
         options = SolverOptions.of("solve", keywords)
-        require_same(self.group, "solve", mass=mass, **vars(options))
         memory, several = fields_memory(source, self._shape)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
@@ -332,7 +330,6 @@ class Staggered:
             There is no shift, or `4 m^2 + shift` is not above 0; and as `solve`.
         """
         options = SolverOptions.of("solve_shifts", keywords)
-        require_same(self.group, "solve_shifts", mass=mass, shifts=shifts, **vars(options))
         memory, several = fields_memory(source, self._shape)
         if several or len(shifts) == 0:
             raise BadInput(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import finite_array
 from onehop.error import BadInput
-from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import (
     METHODS,
@@ -122,8 +121,6 @@ class Wilson(_core.LatticeWilson):
     ) -> None:
         how: dict[str, Any] = {"antiperiodic": antiperiodic, "recon": recon, "precision": precision}
         how |= {"kappa": kappa, "csw": csw, "lanes": lanes, "threads": threads}
-        self._group = gauge.group
-        require_same(gauge.group, "Wilson", **how)
         super().__init__(gauge, **how)
         self._shape = (*gauge.geometry.block_shape, 4, 3)
         self.antiperiodic = antiperiodic
@@ -180,7 +177,6 @@ class Wilson(_core.LatticeWilson):
             The shape, method or precision is wrong, the tolerance is not above 0, or numbers are not finite.
         """
         options = WilsonSolverOptions.of("solve", keywords)
-        require_same(self._group, "solve", **vars(options))
         if options.method not in METHODS:
             raise BadInput(f"expected the method {alternatives(METHODS)}, found {options.method!r}")
         memory, several = fields_memory(source, self._shape)

@@ -336,6 +336,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         str(check_name(options.state_folder, "state_folder")) if options.state_folder else ""
     )
     asked = core_options(**given, seed=seed, observables=[core_sum(one) for one in sums])
+    # For a state vector the library compares.
+    if options.method == "clifford" or getattr(circuit, "qubits", 0) > _LARGEST_STATE:
+        _core.require_same_simulation(circuit, group, asked, options.method.removeprefix("auto"))
     clifford = clifford_of(circuit, group, options)
     if clifford is not None:
         return _clifford_result(clifford, circuit, sums, asked, lambda: _core.simulate(circuit, group, asked))

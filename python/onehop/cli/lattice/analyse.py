@@ -160,7 +160,8 @@ def analyse(options: Analyse) -> None:
 
     Errors are those of the Gamma method, beside jackknife and bootstrap of bins. With a flow the command also gives t0,
     w0 and the topological susceptibility, with correlators effective masses with correlated plateau fits. A series
-    shorter than 50 autocorrelation times gets no error. The exit status is 1 if a correlator has no plateau.
+    shorter than 50 autocorrelation times gets no error, a correlator without a plateau no mass, and the output says so.
+    The exit status is 1 if none of the correlators has a plateau.
     """
     settings = options.settings()
     found = read_measurements(options.file)
@@ -194,7 +195,7 @@ def analyse(options: Analyse) -> None:
         ],
     }
     write_json(options.json, report)
-    always = [f"{name}_mass" for name in HADRONS]
-    without = [one for one in quantities if one.name in always and one.value is None]
-    if without:
+    fitted = {one.fitted for one in masses}
+    without = [one for one in quantities if one.name in fitted and one.value is None]
+    if len(without) == len(fitted) > 0:
         raise Error("; ".join(f"{one.name}: {one.said}" for one in without))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import complex_array
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.lattice.conventions import Convention, convention
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import first_bytes
@@ -206,6 +206,7 @@ def read_columns(path: str, geometry: Geometry, group: Group, quark: Quark) -> C
     Returns an array of shape (columns, t, z, y, x, spin, colour), for staggered quarks without spin. Raises BadInput if
     the file contradicts `quark`, and for damage as `read_vectors`.
     """
+    require_same(group, "read_columns", path=str(path))
     if quark.is_openqcd and not lime.is_lime(first_bytes(str(path))):
         return read_spinor(str(path), geometry, group)
     with together(group, f"cannot read {path}"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.input_file import require_memory as require_memory_alone
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import check_regular, open_file
@@ -198,6 +198,8 @@ def read_gauge(
     if not tolerance > 0:
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
+    how = {"grid": grid, "tolerance": tolerance, "width": width, "extents": extents}
+    require_same(group, "read_gauge", path=str(path), **how, accepts=[accept_checksum, accept_open])
     with together(group, f"cannot read {path}"):
         layout = read_header(str(path), extents)
     layout.accepts_checksum = accept_checksum

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onehop._core import __version__
 from onehop.arguments import complex_array
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.lattice.files import lime
 from onehop.lattice.files.blocks import first_bytes
 from onehop.lattice.files.headers import read_header
@@ -56,6 +56,7 @@ def read_links(
     Error
         A machine has too little memory left.
     """
+    require_same(group, "read_links", path=str(path), grid=grid, width=width)
     with together(group, f"cannot read {path}"):
         layout = read_header(str(path))
     sites_here = sites_on_a_rank(layout.extents, group.size)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from onehop._core import __version__
 from onehop.error import BadInput
-from onehop.group import Group, together
+from onehop.group import Group, require_same, together
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC, NOTE
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
@@ -145,6 +145,7 @@ def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], ove
 
     An exception there becomes BadInput on the other ranks. Collective.
     """
+    require_same(group, "write", path=path, overwrite=overwrite)
     with together(group, f"cannot write {path}"):
         if group.rank == 0:
             parts = make()

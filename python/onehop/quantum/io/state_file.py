@@ -59,7 +59,7 @@ def write_state(
 
     A file of this name is replaced when the new one is complete and on the disk.
     """
-    with together(group):
+    with together(group, f"cannot write {file}"):
         check_state_file(file)
         _check_attributes(about)
     # Rank 0 owns the temporary file: closing `output` renames it, and an exception removes it.
@@ -72,7 +72,7 @@ def write_state(
                 share = offset, _same_file(handle).readlink().name, os.fstat(handle).st_uid
         offset, name, owner = json.loads(group.allgather(json.dumps(share).encode())[0])
         sums = b""
-        with together(group, f"rank {group.rank} cannot write {file}", "; all ranks must see its folder"):
+        with together(group, f"cannot write {file}", f" on rank {group.rank}; all ranks must see its folder"):
             if group.rank < state.ranks:  # the other ranks hold copies of the same state
                 mine = os.dup(handle) if group.rank == 0 else open_unfinished(file, name, owner)
                 sums = _write_share(mine, state, offset)
@@ -197,7 +197,7 @@ def _complete(file: Path, sums: NDArray[np.uint8]) -> None:
 def read_state_together(file: str | Path, group: Group) -> StoredState:
     """Read and check a file of `write_state` on rank 0, without its amplitudes; every rank gets it. Collective."""
     message = b""
-    with together(group):
+    with together(group, f"cannot read {file}"):
         if group.rank == 0:
             answer, data = ask(file, "a state", {"kind": "state"})
             message = json.dumps(answer).encode() + b"\n" + data

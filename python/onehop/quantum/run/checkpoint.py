@@ -70,7 +70,7 @@ class Checkpoints:
         self.written = 0
         self._stored: StoredState | None = None
         self._state: _core.CheckpointState | None = None
-        with together(group):
+        with together(group, f"cannot write {file}"):
             check_state_file(file)
         self.settings = dict(settings)
         if group.allgather(b"1" if self._file.exists() else b"")[0]:
