@@ -5,6 +5,7 @@
 
 #include "python/bindings/quantum_arrays.h"
 #include "quantum/circuit/random.h"
+#include "quantum/simulator/fingerprint.h"
 
 using onehop::Group;
 using onehop::quantum::Channel;
@@ -108,6 +109,13 @@ void bind_quantum_program(nb::module_& module) {
       },
       "state"_a, "qubits"_a, "shots"_a, "seed"_a, nb::rv_policy::automatic,
       "Sample the outcomes of a measurement of qubits of a density matrix. Collective.");
+  module.def(
+      "require_same_program",
+      [](const Group& group, const Program& program, std::uint64_t seed) {
+        onehop::quantum::check_same(group, program.circuit, program.channels, seed);
+      },
+      "group"_a, "program"_a, "seed"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Raise Mismatch unless all ranks run the same program.");
   module.def(
       "run_program_once",
       [](State& state, const Program& program, std::uint64_t seed) {

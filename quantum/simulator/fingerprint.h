@@ -19,7 +19,8 @@ void add_to(Fingerprint& print, const Circuit& circuit);
 void add_to(Fingerprint& print, const Channel& channel);
 void add_to(Fingerprint& print, const Save& save);
 
-// Throws Mismatch unless all ranks simulate the same. Collective.
+// Throw Mismatch unless all ranks simulate or run the same. Collective.
 void check_same(const Group& group, const Argument& what, const SimulationOptions& options, const Key& others = {});
+void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels, std::uint64_t seed);
 
 }  // namespace onehop::quantum

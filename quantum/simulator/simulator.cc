@@ -232,8 +232,7 @@ SimulationResult run_program(const Program& program, const Group& group, const P
   return result;
 }
 
-static void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels,
-                       std::uint64_t seed) {
+void check_same(const Group& group, const Circuit& circuit, std::span<const Channel> channels, std::uint64_t seed) {
   if (group.size() == 1) return;
   require_same(group, "run", {{"circuit", hash_of(circuit, channels)}, {"seed", seed}});
 }

@@ -13,6 +13,7 @@
 #include "src/base/text.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
+#include "src/group/require_same.h"
 
 namespace onehop::quantum {
 namespace {
@@ -72,6 +73,11 @@ std::vector<double> sum_over_parts(const Group& group, std::span<const double> n
 
 State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precision, const StateOptions& options)
     : group(the_group), qubits(the_qubits), precision(the_precision) {
+  onehop::detail::require_same(group, "State",
+                               {{"qubits", qubits},
+                                {"precision", precision},
+                                {"staging", options.staging},
+                                {"choice of a device", options.device == "cpu"}});
   local_bits = check_size(group, qubits, precision);
   part_bits = local_bits;
   const bool on_disk = !options.folder.empty();

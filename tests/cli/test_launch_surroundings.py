@@ -229,6 +229,18 @@ def test_under_an_mpi(ranks: Ranks, capfd: pytest.CaptureFixture[str]) -> None:
     assert set(capfd.readouterr().out.splitlines()) == expected
 
 
+def test_ranks_that_cannot_be_bound_yield_to_each_other(ranks: Ranks) -> None:
+    program = ranks.script("""
+        from onehop.launch.mpi import find_mpi_launcher, mpi_command
+        line, environment = mpi_command(find_mpi_launcher("openmpi"), 1, ["true"])
+        print(environment.get("OMPI_MCA_mpi_yield_when_idle"), line[3:])
+    """)
+    run = [sys.executable, program]
+    assert "None ['--bind-to', 'core'" in ranks.run(run).stdout
+    refused_run = ranks.run([sys.executable, refused_calls.__file__, "EPERM", "sched_setaffinity", *run])
+    assert "1 ['--bind-to', 'none'" in refused_run.stdout, refused_run.stderr
+
+
 def test_no_such_mpi() -> None:
     with pytest.raises(onehop.BadInput, match="expected openmpi, mpich or the path"):
         find_mpi_launcher("no/such/folder")

@@ -1,13 +1,15 @@
 """The Poisson solver from Python, compared with a direct solve by Fourier transform."""
 
 import json
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from commands import Command, refused
-from onehop import BadInput, Group, Poisson
+from onehop import BadInput, Group, Mismatch, Poisson
 from onehop.poisson import poisson_grid, poisson_layout, solve_directly
 from ranks import Ranks
 from threads import run_threads
@@ -119,6 +121,22 @@ def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
 def test_solve_says_what_is_wrong(arguments: dict[str, float], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Poisson(Group.alone()).solve(**arguments)
+
+
+@pytest.mark.parametrize("name", ["iterations", "tolerance", "residual_every", "mass", "seed", "buffers"])
+def test_arguments_that_differ_between_ranks(name: str) -> None:
+    def told(group: Group) -> str:
+        here: dict[str, Any] = {name: 1 + group.rank}
+        call = (
+            Poisson(group).solve
+            if name in ("iterations", "tolerance", "residual_every")
+            else partial(Poisson, group)
+        )
+        with pytest.raises(Mismatch) as error:
+            call(**here)
+        return str(error.value)
+
+    assert all(f"expected the same {name} on every rank" in one for one in run_threads(2, told))
 
 
 def test_command_reports_and_draws(ranks: Ranks, tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import signal
 import time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 
 import brute_force
 from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
-from onehop import BadInput, Group, quantum
+from onehop import BadInput, Group, Mismatch, quantum
 from onehop.cli import main
 from ranks import PATIENCE, Ranks
 from threads import run_threads
@@ -127,6 +129,27 @@ def test_states_in_files(tmp_path: Path, precision: str) -> None:
     with pytest.raises(BadInput, match="checksum"):
         quantum.State.load(file)
     assert [path.name for path in tmp_path.iterdir()] == ["state.h5"]
+
+
+def test_ranks_that_name_other_files_are_told_both(tmp_path: Path) -> None:
+    files = [str(tmp_path / one) for one in ("a.h5", "b.h5")]
+
+    def told(group: Group) -> list[str]:
+        texts = []
+        for file in files:
+            quantum.State(3, group).save(file, group)
+        for call in (
+            lambda: quantum.State.load(files[group.rank], group),
+            lambda: quantum.State(3, group).save(files[group.rank], group),
+            lambda: quantum.simulate(quantum.Circuit(3), group, checkpoint=files[group.rank]),
+        ):
+            with pytest.raises(Mismatch) as error:
+                call()
+            texts.append(str(error.value))
+        return texts
+
+    for text in chain(*run_threads(2, told)):
+        assert re.search(rf"'\w+ {files[0]}' on rank 0 and '\w+ {files[1]}' on rank 1", text), text
 
 
 FOLDERS = [str(Path(__file__).parents[1] / "support")]

@@ -142,10 +142,14 @@ def _environment(kind: str) -> dict[str, str]:
 def _options(launcher: MpiLauncher, ranks: int, bind: bool) -> tuple[list[str], dict[str, str]]:
     cores = available_cores()
     enough = ranks <= len(cores)
-    bind = bind and why_not_bound(cores) is None
+    refused = bind and why_not_bound(cores) is not None
+    bind = bind and not refused
     if launcher.kind == "openmpi":
+        if enough and bind:
+            return ["--bind-to", "core", "--map-by", "core"], {}
         if enough:
-            return (["--bind-to", "core", "--map-by", "core"] if bind else ["--bind-to", "none"]), {}
+            # Two ranks may meet on one core, where each would spin away its time slice while it waits for the other.
+            return ["--bind-to", "none"], {"OMPI_MCA_mpi_yield_when_idle": "1"} if refused else {}
         # Open MPI 4 and 5 read different names.
         more = {
             "OMPI_MCA_rmaps_base_oversubscribe": "1",

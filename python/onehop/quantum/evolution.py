@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import complex_array, instance, items, quoted, real_number, whole_number, whole_numbers
 from onehop.error import BadInput
+from onehop.group import Group, require_same
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel
 from onehop.quantum.noise.core_program import core_program
@@ -56,7 +57,7 @@ def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> l
         H is not Hermitian or acts on a qubit that the state does not have, the time is not finite, or there are no
         steps.
     """
-    terms = _checked(hamiltonian, instance(state, State, "state").qubits, time, steps)
+    terms = _checked(instance(state, State, "state")._core.group, hamiltonian, state.qubits, time, steps)
     there = Circuit(state.qubits)
     for term in terms:
         _damp(there, term, time / steps / 2)
@@ -105,7 +106,9 @@ def lindblad(
         As for `imaginary_time`; a jump operator has another shape, is not finite, or acts on qubits that are not
         distinct or do not exist.
     """
-    terms = _checked(hamiltonian, instance(matrix, DensityMatrix, "matrix").qubits, time, steps)
+    terms = _checked(
+        instance(matrix, DensityMatrix, "matrix")._whole, hamiltonian, matrix.qubits, time, steps
+    )
     if time < 0:
         raise BadInput(f"lindblad: expected a time of 0 or more, found {time}")
     half = time / steps / 2
@@ -124,7 +127,8 @@ def lindblad(
     return matrix
 
 
-def _checked(hamiltonian: Any, qubits: int, time: float, steps: int) -> list[PauliTerm]:
+def _checked(group: Group, hamiltonian: Any, qubits: int, time: float, steps: int) -> list[PauliTerm]:
+    require_same(group, "evolution", time=time, steps=steps)
     total = PauliSum.of(hamiltonian)
     total.require(qubits)
     if not total.is_hermitian:

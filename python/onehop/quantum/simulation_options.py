@@ -10,7 +10,7 @@ from typing import Any
 
 from onehop import _core
 from onehop.arguments import require_seed
-from onehop.error import BadInput, WrongType
+from onehop.error import BadInput, Mismatch, WrongType
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
 
@@ -143,5 +143,8 @@ def core_options(**values: Any) -> _core.ProgramOptions:
 def common_seed(seed: int | None, group: Group) -> int:
     """Return the seed, or if it is None a random one of 48 bits, the same on every rank. Collective if it is None."""
     if seed is None:
-        return int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
+        found = group.allgather(secrets.token_bytes(6))
+        if any(len(one) != 6 for one in found):
+            raise Mismatch("expected the same seed on every rank, found one on some ranks only")
+        return int.from_bytes(found[0], "little")
     return require_seed(seed)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, require_seed, whole_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group, group_or_alone
+from onehop.group import Group, group_or_alone, require_same
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
@@ -119,6 +119,7 @@ class DensityMatrix(SplitState):
 
     def set_basis_state(self, index: int) -> DensityMatrix:
         """Set the density matrix to the basis state with this index; return it."""
+        require_same(self._whole, "set_basis_state", index=index)
         index = whole_number(index, "index", 0, (1 << self.qubits) - 1)
         self.state.set_basis_state(index | index << self.qubits)
         return self
@@ -175,6 +176,7 @@ class DensityMatrix(SplitState):
 
     def _run(self, program: _core.Program, seed: int) -> list[int]:
         """Run a program on this matrix, split over fewer ranks if an operation needs it; return the classical bits."""
+        _core.require_same_program(self._whole, program, seed)
         program.validate(mixed=True)
         part = _part_for(program.on_rows_and_columns(), self._part)
         if part is not self._part:
@@ -185,6 +187,7 @@ class DensityMatrix(SplitState):
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
         """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
+        require_same(self._whole, "measure", qubits=qubits, seed=seed)
         seed = require_seed(seed)
         outcomes = []
         for event, qubit in enumerate(whole_numbers(qubits, "qubits")):
@@ -195,6 +198,7 @@ class DensityMatrix(SplitState):
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
         """Project onto a value (0 or 1) of a qubit and divide by the probability of that value, which is above 0."""
+        require_same(self._whole, "collapse", qubit=qubit, value=value, probability=probability)
         self._distinct([qubit])
         if not check_probability("probability", probability) > 0:
             raise BadInput(f"probability: expected one above 0, found {probability}")
@@ -217,6 +221,7 @@ class DensityMatrix(SplitState):
 
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
         """Sample outcomes of a measurement of some qubits, without changing the state: as `State.sample`."""
+        require_same(self._whole, "sample", shots=shots, qubits=qubits, seed=seed)
         seed, kept = require_seed(seed), self._all_or(qubits)
         self._distinct(kept)
         return _core.mixed_sample(self._core, kept, whole_number(shots, "shots", 0, 1 << 31), seed)
