@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import explain_public
+from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import complex_memory
 
@@ -102,6 +103,7 @@ class Projection:
     def __init__(
         self, gauge: Gauge, momenta: Sequence[Momentum] = ((0, 0, 0),), origin: Sequence[int] = (0, 0, 0, 0)
     ) -> None:
+        require_same(gauge.group, "Projection", momenta=momenta, origin=origin)
         geometry = gauge.geometry
         self.momenta = list(momenta)
         self._gauge, self._time = gauge, origin[3]

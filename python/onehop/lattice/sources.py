@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from onehop.arguments import require_seed, whole_numbers
 from onehop.error import BadInput, explain_public
+from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.phases import with_staggered_phases
 from onehop.lattice.smearing import ape
@@ -205,6 +206,8 @@ class GaussianSmearing:
     def __init__(
         self, gauge: Gauge, width: float, steps: int, *, ape_alpha: float = 0.5, ape_steps: int = 0
     ) -> None:
+        how = {"width": width, "steps": steps, "ape_alpha": ape_alpha, "ape_steps": ape_steps}
+        require_same(gauge.group, "GaussianSmearing", **how)
         if not 0 < width * width < 1e100 or steps < 1:
             raise BadInput(f"expected a width above 0 and 1 step or more, found {width} and {steps}")
         links = gauge.links
@@ -251,6 +254,7 @@ class SpinTaste:
         *,
         phases: str = "standard",
     ) -> None:
+        require_same(gauge.group, "SpinTaste", spin=spin, taste=taste, origin=origin, phases=phases)
         geometry, rank = gauge.geometry, gauge.group.rank
         signs = []
         for mu, (first, size) in enumerate(zip(geometry.origin(rank), geometry.block, strict=True)):

@@ -311,6 +311,7 @@ def write_gathered(
     overwrite: bool,
 ) -> None:
     """Write the bytes that `make` returns for the fields of the whole lattice. Collective; rank 0 writes."""
+    require_same(group, "write", path=str(path), shape=fields.shape)
     # The bytes of all ranks on each of them; on rank 0 also the whole fields, their records, and the file.
     of_site = 16 * len(fields) * math.prod(fields.shape[5:])
     whole = sites_on_a_rank(geometry.extents, 1) * of_site
