@@ -46,6 +46,7 @@ def solved(group: Group, kind: Callable[[Gauge], Any], *mass: float, **options: 
 
 
 CASES: dict[str, Callable[[Group], Any]] = {
+    "extents": lambda g: Gauge(g, (4, 4, 4, 4 + 4 * g.rank)),
     "beta": lambda g: thermalize(field(g), 5.6 + g.rank, 2),
     "sweeps": lambda g: thermalize(field(g), 5.6, 2 + g.rank),
     "seed": lambda g: field(g).set_random(g.rank),
@@ -109,7 +110,7 @@ def test_threads_and_functions_may_differ() -> None:
 
 def test_files_of_other_names_are_named(tmp_path: Path) -> None:
     def told(group: Group) -> list[str]:
-        gauge, names, texts = field(group), [str(tmp_path / one) for one in "ab"], []
+        gauge, names, texts = field(group), [str(tmp_path / f"{one}.lime") for one in "ab"], []
         for name in names:
             write_gauge(name, gauge)
             write_vectors(f"{name}.scidac", vector(gauge)[None], gauge.geometry, group)
@@ -117,7 +118,7 @@ def test_files_of_other_names_are_named(tmp_path: Path) -> None:
         for call in (
             lambda: read_gauge(mine, group),
             lambda: read_vectors(f"{mine}.scidac", gauge.geometry, group),
-            lambda: write_gauge(f"{mine}.new", gauge),
+            lambda: write_gauge(f"{mine}.new.lime", gauge),
         ):
             with pytest.raises(Mismatch) as error:
                 call()
@@ -125,7 +126,7 @@ def test_files_of_other_names_are_named(tmp_path: Path) -> None:
         return texts
 
     for text in chain(*run_threads(2, told)):
-        assert re.search(rf"found '.*{tmp_path}/a.* on rank 0 and '.*{tmp_path}/b.* on rank 1", text), text
+        assert re.search(rf"found '.*{tmp_path}/a.lime.* on rank 0 and '.*{tmp_path}/b.lime.* on rank 1", text), text
     assert len(list(tmp_path.iterdir())) == 4
 
 

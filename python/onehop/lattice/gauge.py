@@ -78,6 +78,7 @@ class Gauge(_core.LatticeGauge):
         hosts: Any = None,
     ) -> None:
         self.group = instance(group, Group, "group")
+        require_same(group, "Gauge", extents=extents, grid=grid, map=map)
         extents = whole_numbers(extents, "extents")
         if sites_on_a_rank(extents, 1) <= LARGEST_LATTICE:
             needed = _core.LatticeGauge.bytes_on_a_rank(
