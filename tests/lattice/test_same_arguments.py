@@ -126,7 +126,9 @@ def test_files_of_other_names_are_named(tmp_path: Path) -> None:
         return texts
 
     for text in chain(*run_threads(2, told)):
-        assert re.search(rf"found '.*{tmp_path}/a.lime.* on rank 0 and '.*{tmp_path}/b.lime.* on rank 1", text), text
+        assert re.search(
+            rf"found '.*{tmp_path}/a.lime.* on rank 0 and '.*{tmp_path}/b.lime.* on rank 1", text
+        ), text
     assert len(list(tmp_path.iterdir())) == 4
 
 
