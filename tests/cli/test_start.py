@@ -1,6 +1,7 @@
 """Starting is quick because little is imported. The times themselves are measured by hand (docs/howto/install.md)."""
 
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,16 @@ def test_dir_lists_the_public_names_and_modules_only() -> None:
 @pytest.mark.parametrize(("path", "command"), [(" ".join(path), command) for path, command in leaves()])
 def test_the_short_help_begins_like_that_of_the_command(path: str, command: Any) -> None:
     assert (command.function.__doc__ or "").split()[0] == command.about.split()[0], path
+
+
+@pytest.mark.parametrize("path", [path for path, _ in leaves()], ids=" ".join)
+def test_every_command_knows_the_option_that_a_typo_meant(
+    path: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*path, "--help"]) == 0
+    option = max(re.findall(r"^  (?:-\w, )?(--[a-z-]{3,})", capsys.readouterr().out, re.MULTILINE), key=len)
+    assert main([*path, option[:-2] + option[-1]]) == 2
+    assert f"(did you mean {option}?)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
