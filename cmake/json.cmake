@@ -19,10 +19,19 @@ if(EXISTS "${_json_package}/include/nlohmann/json.hpp")
   target_include_directories(onehop_json SYSTEM INTERFACE "${_json_package}/include")
   return()
 endif()
-message(STATUS "nlohmann/json was found neither as a CMake package nor in ${_python}, so it is downloaded. Without a network: `pip install "
-               "nlohmann-json`, `apt-get install nlohmann-json3-dev`, or -DFETCHCONTENT_SOURCE_DIR_NLOHMANN_JSON=FOLDER")
 include(FetchContent)
-FetchContent_Declare(nlohmann_json URL https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz
+set(_archive ${CMAKE_CURRENT_BINARY_DIR}/nlohmann_json-3.11.3.tar.xz)
+if(NOT FETCHCONTENT_SOURCE_DIR_NLOHMANN_JSON AND NOT EXISTS ${_archive})
+  # Not by FetchContent, which tries for minutes and then prints a hundred lines.
+  file(DOWNLOAD https://github.com/nlohmann/json/releases/download/v3.11.3/json.tar.xz ${_archive} STATUS _status)
+  if(NOT _status MATCHES "^0;")
+    file(REMOVE ${_archive})
+    list(GET _status 1 _why)
+    message(FATAL_ERROR "nlohmann/json was found neither as a CMake package nor in ${_python}, and its download failed: ${_why}. Run `pip "
+                        "install nlohmann-json` or `apt-get install nlohmann-json3-dev`, or pass -DFETCHCONTENT_SOURCE_DIR_NLOHMANN_JSON=FOLDER")
+  endif()
+endif()
+FetchContent_Declare(nlohmann_json URL ${_archive}
                      URL_HASH SHA256=d6c65aca6b1ed68e7a182f4757257b107ae403032760ed6ef121c9d55e81757d)
 FetchContent_MakeAvailable(nlohmann_json)
 target_include_directories(onehop_json SYSTEM INTERFACE "${nlohmann_json_SOURCE_DIR}/include")

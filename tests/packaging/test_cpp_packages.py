@@ -1,5 +1,6 @@
 """The C++ library as other projects use it: find_package, pkg-config, and add_subdirectory."""
 
+import os
 import re
 import shutil
 import sys
@@ -209,6 +210,14 @@ def test_parts(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "Libs: -L${libdir} -lonehop_collectives -lonehop -pthread" in (tmp_path / "onehop.pc").read_text()
     assert "/quantum$" in (tmp_path / "cmake_install.cmake").read_text()  # headers that are left out
+    alone = [word for word in preset if "FETCHCONTENT" not in word and word != str(tmp_path)]
+    alone.insert(alone.index("-B") + 1, str(tmp_path / "alone"))
+    offline = {**os.environ, "https_proxy": "http://127.0.0.1:9"}
+    done = completed(alone, cwd=ROOT, env=offline)
+    assert done.returncode == 1
+    assert "download failed: " in done.stderr
+    assert "Run `pip install nlohmann-json`" in " ".join(done.stderr.split())
+    assert len(done.stderr.splitlines()) < 12
     for line, told in (
         ([*preset, "-DONEHOP_PARTS=quantum"], 'found "quantum"'),
         ([*preset, "-DONEHOP_PARTS=core;qcd"], 'found "core;qcd"'),
