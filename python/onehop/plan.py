@@ -175,9 +175,9 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
             array = bytearray()
         name = f"array {number} ({spec.name!r})"
         memory.append(_core.Memory(array, written, name))
-        _check_size(array, name, spec, rank)
         if computed:
             _check_type(array, name, spec)
+        _check_size(array, name, spec, rank)
     return memory
 
 
@@ -192,13 +192,17 @@ def _check_type(array: Any, name: str, spec: _core.ArraySpec) -> None:
 
 
 def _check_size(array: Any, name: str, spec: _core.ArraySpec, rank: int) -> None:
-    """Refuse an array of another type that is too short, with its type and shape."""
+    """Refuse an array that is too short, or has as many elements as it must, but longer ones; name type and shape."""
     dtype, shape = getattr(array, "dtype", None), tuple(getattr(array, "shape", ()))
     needed = spec.elements[rank] if rank < len(spec.elements) else 0
     item = getattr(dtype, "itemsize", None)
-    if item is None or math.prod(shape) * item >= needed * spec.element_bytes:
+    if item is None or not needed:
         return
+    count = math.prod(shape)
+    if count * item >= needed * spec.element_bytes and (count != needed or item == spec.element_bytes):
+        return
+    kind = f"elements of {spec.element_bytes} B" if spec.type == "bytes" else spec.type
     found = f"{name} is {dtype} of shape {shape} on rank {rank}, expected {counted(needed, 'element')} of {spec.type}"
-    if math.prod(shape) == needed and str(dtype) != spec.type:
-        found = f"{name} on rank {rank} is {dtype}, expected {spec.type} of shape {shape}"
+    if count == needed and str(dtype) != spec.type:
+        found = f"{name} on rank {rank} is {dtype}, expected {kind} of shape {shape}"
     raise BadInput(found)
