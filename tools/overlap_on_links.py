@@ -149,17 +149,16 @@ def draw(found: dict[str, dict], file: str) -> None:
         run = {
             key: 1e3 * value for key, value in one["runs"][int(np.argsort(one["both"])[RUNS // 2])].items()
         }
-        height = -2.5 * place
-        axes.barh(
-            height, run["computed"] - run["started"], left=run["started"], height=0.8, color="tab:orange"
-        )
-        axes.barh(height - 0.9, run["arrived"], height=0.8, color="tab:blue")
-        axes.plot([run["end"]] * 2, [height - 1.4, height + 0.5], color="black", linewidth=1)
+        height, width = -2.5 * place, run["computed"] - run["started"]
+        axes.barh(height, width, left=run["started"], height=0.8, color="tab:orange", label="computes")
+        axes.barh(height - 0.9, run["arrived"], height=0.8, color="tab:blue", label="messages are under way")
+        end = [height - 1.4, height + 0.5]
+        axes.plot([run["end"]] * 2, end, color="black", linewidth=1, label="end of finish()")
     labels = [f"{transport.upper()}: {name}" for transport, name, _ in rows]
     axes.set_yticks([-2.5 * place - 0.45 for place in range(len(rows))], labels, fontsize=8)
-    axes.set_xlabel(
-        "ms since start(): computing above, messages below; the line is the end of finish()", fontsize=8
-    )
+    axes.set_xlabel("ms since start()", fontsize=8)
+    shown = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    figure.legend(shown.values(), shown.keys(), fontsize=8, ncols=3, loc="outside lower center")
     save_figure(figure, file)
 
 
