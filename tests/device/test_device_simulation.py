@@ -144,7 +144,7 @@ FAILURE = """
 
     group = onehop.Group.world()
     state = State(6, group, device="cuda")
-    circuit = generators.random_circuit(6, depth=6, seed=1).to_circuit()
+    circuit = generators.random_circuit(6, depth=6, seed=1)
     group.barrier()
     try:
         if group.rank == 1:
@@ -182,7 +182,7 @@ MEMORY = """
         assert states * state_bytes <= most <= limit, (what, most / state_bytes)
 
     state = State(qubits, group, device="cuda")
-    circuit = generators.random_circuit(qubits, depth=2, seed=1).to_circuit()
+    circuit = generators.random_circuit(qubits, depth=2, seed=1)
     state.run(circuit)
     within(1, "exchanges")
     state.sample(1000, seed=3)

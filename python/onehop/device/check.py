@@ -114,7 +114,7 @@ def _states(group: Group, device: str, quick: bool) -> Found:
     """Circuits on a state that is split over the ranks, which exchange amplitudes."""
     found = {}
     for qubits in (6, 12) if quick else (*range(4, 14), 18):
-        circuit = random_circuit(qubits, depth=6, seed=qubits).to_circuit()
+        circuit = random_circuit(qubits, depth=6, seed=qubits)
         expected = State(qubits, Group.alone())
         expected.run(circuit)
         for precision, tolerance in (("single", 1e-5), ("double", 1e-12)):
@@ -128,9 +128,9 @@ def _states(group: Group, device: str, quick: bool) -> Found:
 
 def _circuit(name: str, qubits: int) -> Circuit:
     if name == "qpe":
-        return qpe(qubits).to_circuit()
+        return qpe(qubits)
     model = tfim((3, qubits // 3), lattice="triangular", periodic=True)
-    return evolution(model, qubits, steps=10, order=1, mirror=True).to_circuit()
+    return evolution(model, qubits, steps=10, order=1, mirror=True)
 
 
 def _rate(name: str, value: float, limit: float | None, unit: str = "B/s") -> dict[str, Any]:
