@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <numeric>
 #include <string>
 
 #include "onehop/error.h"
 #include "quantum/engine/big_tiles.h"
 #include "quantum/placement/baselines.h"
+#include "quantum/placement/parts.h"
 #include "quantum/placement/swap_set.h"
 #include "src/base/text.h"
 
@@ -296,21 +299,29 @@ std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) 
 
 namespace {
 
-// Calls `use` with the local operations of a rank in each stage.
+// Calls `use` with the number of a stage and operations of a rank that its engine takes together: at most `most` of the
+// stage, and none beyond a measurement or a reset.
 template <typename Use>
-void for_each_stage(const Placement& placement, int rank, const Use& use) {
+void for_each_part(const Placement& placement, int rank, std::size_t most, const Use& use) {
   std::uint64_t flips = 0;
-  for (const Stage& stage : placement.stages) {
+  for (std::size_t number = 0; number < placement.stages.size(); ++number) {
+    const Stage& stage = placement.stages[number];
     std::vector<LocalOperation> local;
-    for (const int index : stage.operations) {
-      const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
+    for (std::size_t k = 0; k < stage.operations.size(); ++k) {
+      const Operation& operation = placement.operations[static_cast<std::size_t>(stage.operations[k])];
+      if (k % most == 0 || operation.kind == OperationKind::measure || operation.kind == OperationKind::reset) {
+        use(number, local);
+        local.clear();
+      }
       if (auto one = localize(operation, stage.bits, placement.local_bits, rank, flips)) {
         local.push_back(std::move(*one));
       }
     }
-    use(local);
+    use(number, local);
   }
 }
+
+constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
@@ -318,9 +329,10 @@ std::vector<std::vector<PassSummary>> Placement::groups(int rank, bool on_device
   if (rank < 0 || rank >= ranks) {
     throw BadInput("placement: expected a rank below " + std::to_string(ranks) + ", found " + std::to_string(rank));
   }
-  std::vector<std::vector<PassSummary>> groups;
-  for_each_stage(*this, rank, [&](const std::vector<LocalOperation>& local) {
-    groups.push_back(summarize_passes(local_bits, local, static_cast<int>(bytes_per_amplitude), on_device));
+  std::vector<std::vector<PassSummary>> groups(stages.size());
+  for_each_part(*this, rank, most_together, [&](std::size_t stage, const std::vector<LocalOperation>& local) {
+    std::ranges::move(summarize_passes(local_bits, local, static_cast<int>(bytes_per_amplitude), on_device),
+                      std::back_inserter(groups[stage]));
   });
   return groups;
 }
@@ -333,7 +345,7 @@ double Placement::passes() const {
 
 int Placement::passes_on_disk(int tile_bits, int low_bits) const {
   std::size_t sum = 0;
-  for_each_stage(*this, 0, [&](const std::vector<LocalOperation>& local) {
+  for_each_part(*this, 0, all, [&](std::size_t, const std::vector<LocalOperation>& local) {
     sum += make_big_passes(local, local_bits, tile_bits, low_bits).size();
   });
   return static_cast<int>(sum);
@@ -341,7 +353,7 @@ int Placement::passes_on_disk(int tile_bits, int low_bits) const {
 
 double Placement::passes_at_least() const {
   double sum = 0;
-  for_each_stage(*this, 0, [&](const std::vector<LocalOperation>& local) {
+  for_each_part(*this, 0, all, [&](std::size_t, const std::vector<LocalOperation>& local) {
     sum += count_passes_at_least(local_bits, local, static_cast<int>(bytes_per_amplitude));
   });
   return sum;

@@ -5,6 +5,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
+#include "quantum/placement/parts.h"
 #include "quantum/simulator/circuit_cache.h"
 #include "src/base/text.h"
 #include "src/base/trace.h"
@@ -12,9 +13,7 @@
 namespace onehop::quantum {
 namespace {
 
-// The maximum number of operations handed to the engine at once: large enough for good passes, small enough to report
-// progress.
-constexpr std::size_t max_pending = 512;
+constexpr std::size_t max_pending = most_together;
 
 void trace_passes(std::span<const PassRecord> records) {
   const std::uint32_t name = trace::name_of("pass");

@@ -10,7 +10,7 @@ import pytest
 from onehop.cli import main
 from onehop.cli.quantum.plan import _folded
 from onehop.cli.quantum.profile import forms
-from onehop.quantum import simulate
+from onehop.quantum import Circuit, plan, simulate
 from onehop.quantum.generators import random_circuit
 from onehop.quantum.profile import KINDS, PARTS
 from onehop.text import bytes_text, ranges
@@ -125,3 +125,12 @@ def test_a_plan_begins_with_three_lines(capsys: pytest.CaptureFixture[str], tmp_
 def test_equal_passes_are_folded() -> None:
     rows = [("1", "a"), ("1", "a"), ("1", "b"), ("1", "a"), ("1", "a"), ("1", "a")]
     assert [*_folded(rows)] == [("1-2", "1", "a"), ("3", "1", "b"), ("4-6", "1", "a")]
+
+
+def test_plan_counts_the_passes_of_a_run() -> None:
+    long = random_circuit(12, depth=150)
+    assert len(long) > 2048  # operations that the engine takes at once
+    half = random_circuit(12, depth=4)
+    measured = (Circuit(12, 1) + half).measure(0, 0) + half
+    for circuit in (long, measured):
+        assert plan(circuit).passes == simulate(circuit, shots=1, seed=1).passes > 1
