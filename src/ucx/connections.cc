@@ -178,23 +178,31 @@ void Connections::probe(std::span<const int> ranks, double seconds, std::span<st
   const auto at_all = [&](const auto& act) {
     const std::lock_guard guard(mutex_);
     for (const std::size_t i : asked) {
-      for (const int rank : ranks) act(*rails_[i], rank);
+      for (const int rank : ranks) {
+        if (silent[i] < 0) act(i, rank);
+      }
     }
   };
-  at_all([](Rail& rail, int rank) { rail.connect(rank); });
-  at_all([](Rail& rail, int rank) { rail.greet(rank, true); });
+  at_all([&](std::size_t i, int rank) {
+    try {
+      rails_[i]->connect(rank);
+    } catch (const Error&) {  // a network that refuses at once, such as without a route
+      silent[i] = rank;
+    }
+  });
+  at_all([&](std::size_t i, int rank) { rails_[i]->greet(rank, true); });
   const double end = base::steady_seconds() + seconds;
   for (bool waits = true; waits && base::steady_seconds() < end;) {
     call_interrupt_check();
     progress();
     std::this_thread::sleep_for(busy_period);
     waits = false;
-    at_all([&](Rail& rail, int rank) { waits |= !rail.is_complete(rank) && !rail.has_failed(rank); });
+    at_all([&](std::size_t i, int rank) { waits |= !rails_[i]->is_complete(rank) && !rails_[i]->has_failed(rank); });
   }
   const std::lock_guard guard(mutex_);
   for (const std::size_t i : asked) {
     const auto found = std::ranges::find_if(ranks, [&](int rank) { return !rails_[i]->is_complete(rank); });
-    if (found != ranks.end()) silent[i] = *found;
+    if (silent[i] < 0 && found != ranks.end()) silent[i] = *found;
   }
 }
 

@@ -167,9 +167,14 @@ def _drop_long_packets(hosts: EmulatedHosts, link: int) -> None:
     hosts.output(1, ["ip", "route", "replace", network, "dev", device, *source, *lengths])
 
 
+def _refuse(hosts: EmulatedHosts, link: int) -> None:
+    """Let the system of host 0 refuse to connect to host 1 at once."""
+    hosts.output(0, ["ip", "route", "add", "prohibit", hosts.hosts[1].addresses[link] + "/32"])
+
+
 @needs_ucx
 @pytest.mark.parametrize("own_hosts", [{"links": 2}], indirect=True, ids=["2 links"])
-@pytest.mark.parametrize("drop", [_drop_one_way, _drop_long_packets])
+@pytest.mark.parametrize("drop", [_drop_one_way, _drop_long_packets, _refuse])
 def test_a_network_that_drops_some_packets_is_left_out(
     own_hosts: EmulatedHosts, tmp_path: Path, drop: Callable[[EmulatedHosts, int], None]
 ) -> None:
