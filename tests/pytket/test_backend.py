@@ -93,12 +93,18 @@ def _conditional() -> Circuit:
     return Circuit(1, 1).H(0).Measure(0, 0).X(0, condition_bits=[Bit(0)], condition_value=1)
 
 
+_Z = QubitPauliString([Qubit(0)], [Pauli.Z])
+
+
 @pytest.mark.parametrize(
     ("run", "message"),
     [
         (lambda b: b.process_circuit(Circuit(1).Rx(fresh_symbol("a"), 0), valid_check=False), "without symbols"),
         (lambda b: b.process_circuit(Circuit(0), valid_check=False), "at least 1 qubit"),
         (lambda b: b.process_circuit(_conditional()), "give a number of shots"),
+        (lambda b: b.process_circuit(Circuit(1, 1).H(0).Measure(0, 0).X(0)), "give a number of shots"),
+        (lambda b: b.get_operator_expectation_value(_conditional(), _Z), "give a number of shots"),
+        (lambda b: b.get_operator_expectation_value(Circuit(2).H(1).CX(1, 0).Reset(1), _Z), "found reset"),
         (
             lambda b: b.get_operator_expectation_value(
                 Circuit(1), QubitPauliOperator({QubitPauliString(Qubit(0), Pauli.Z): 1j})

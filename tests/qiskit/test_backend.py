@@ -115,6 +115,26 @@ def test_sampler() -> None:
     assert (result[1].data.a.array == result[1].data.b.array).all()
 
 
+def test_estimator_refuses_states_that_depend_on_chance() -> None:
+    """Of a density matrix, resets are exact."""
+    reset, measured, last = (QuantumCircuit(2, 1) for _ in range(3))
+    for circuit in (reset, measured, last):
+        circuit.h(0)
+        circuit.cx(0, 1)
+    reset.reset(0)
+    measured.measure(0, 0)
+    measured.x(0)
+    last.measure(0, 0)
+    mixed = OnehopBackend(method="density_matrix")
+    for backend, circuits in ((OnehopBackend(), (reset, measured)), (mixed, (measured,))):
+        for circuit in circuits:
+            with pytest.raises(BadInput, match=r"found (reset|measure) inside, whose outcome is random"):
+                EstimatorV2(backend).run([(circuit, "ZI")])
+    for backend, circuit in ((mixed, reset), (OnehopBackend(), last)):
+        (found,) = EstimatorV2(backend).run([(circuit, "ZI")]).result()
+        assert found.data.evs == pytest.approx(0, abs=1e-12)
+
+
 def test_estimator_agrees_with_qiskits() -> None:
     angle = Parameter("angle")
     circuit = QuantumCircuit(3)

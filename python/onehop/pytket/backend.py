@@ -24,6 +24,7 @@ from onehop.quantum import simulate
 from onehop.quantum.foreign import check_precision
 from onehop.quantum.simulation_options import common_seed
 from onehop.quantum.simulator import shot_bits
+from onehop.quantum.steps import require_certain
 
 __all__ = ["OnehopBackend"]
 
@@ -131,15 +132,12 @@ class OnehopBackend(Backend):
         if shots and not circuit.n_bits:
             circuit = circuit.copy().measure_all()
         ours = converted(circuit)
+        if not shots:
+            require_certain(ours)
         result = simulate(ours, self.group, shots=shots or 0, seed=seed, precision=self.precision)
         if shots:
             rows = shot_bits(result.outcomes)
             return BackendResult(c_bits=circuit.bits, shots=OutcomeArray.from_readouts(rows))
-        if result.runs != 1 or any(one.kind == "reset" or one.condition for one in ours.operations):
-            raise BadInput(
-                f"circuit {circuit.name}: expected gates and final measurements for a state vector, found resets or "
-                "measurements inside; give a number of shots"
-            )
         return BackendResult(q_bits=circuit.qubits, state=result.state.vector())
 
     def circuit_status(self, handle: ResultHandle) -> CircuitStatus:
@@ -167,10 +165,10 @@ class OnehopBackend(Backend):
         Raises
         ------
         BadInput
-            The operator is not Hermitian, or the circuit cannot be simulated.
+            The operator is not Hermitian, or the circuit cannot be simulated or has resets or measurements inside.
         """
         observable = pauli_sum(operator, state_circuit.qubits)
-        result = simulate(
-            converted(state_circuit), self.group, precision=self.precision, observables=[observable]
-        )
+        circuit = converted(state_circuit)
+        require_certain(circuit)
+        result = simulate(circuit, self.group, precision=self.precision, observables=[observable])
         return complex(result.expectations[0])

@@ -27,7 +27,7 @@ from onehop.qiskit.target import largest_state, make_target
 from onehop.quantum.io.from_qiskit import program_from_qiskit
 from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
-from onehop.quantum.steps import STATE_KINDS, Program, Save
+from onehop.quantum.steps import STATE_KINDS, Program, Save, require_certain
 from onehop.text import counted
 
 __all__ = ["OnehopBackend"]
@@ -260,6 +260,8 @@ class OnehopBackend(BackendV2):
             program.circuit.require_bound()
             sums = tuple(observables[k]) if observables else ()
             how = _method_for(program, method)
+            if sums:
+                require_certain(program.circuit, mixed=how == "density_matrix")
             task = Task(program.circuit, shots, (seed + k) % (1 << 64), sums, precision, device=device)
             if not program.is_plain or how == "density_matrix":
                 task = replace(task, program=_with_saved(program, sums), method=how, observables=())

@@ -31,6 +31,7 @@ from onehop.quantum.simulation_options import (
     require_plain,
 )
 from onehop.quantum.state import State
+from onehop.quantum.steps import require_certain
 from onehop.text import counted, seconds_text
 
 if TYPE_CHECKING:
@@ -257,7 +258,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         "double" or "single", or a codec that keeps the state in fewer bytes: "fp16", "bf16", "q8" or "q6". Gates then
         work in single precision, and `Result.fidelity_estimate` says what the rounding costs.
     observables : sequence of PauliSum or str
-        Observables whose expectation values to compute, before the final measurements.
+        Observables whose expectation values to compute, before the final measurements. With resets or measurements
+        inside the circuit they are means over the shots.
     threads : int
         Threads per rank; 0: the rank's share of the cores.
     staging : int
@@ -300,6 +302,8 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     instance(circuit, Circuit, "circuit")
     group = group_or_alone(group)
     sums = sums_of(options.observables)
+    if sums and not options.shots and isinstance(circuit, Circuit):
+        require_certain(circuit)
     seed, checkpoints = options.seed, None
     for name in ("checkpoint", "profile"):
         if getattr(options, name) and options.state_folder is not None:

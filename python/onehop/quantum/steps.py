@@ -140,3 +140,21 @@ def matrix_entries(values: NDArray[np.complex128], *, normalize: bool) -> NDArra
     except np.linalg.LinAlgError as error:
         raise BadInput("set_matrix: expected eigenvalues of 0 or more, found a negative one") from error
     return np.ascontiguousarray(values.T).reshape(-1)
+
+
+def require_certain(circuit: Circuit, *, mixed: bool = False) -> None:
+    """Raise BadInput for a circuit whose final state, before the last measurements, depends on chance.
+
+    On a `mixed` state channels and resets have no outcomes.
+    """
+    later: set[int] = set()  # qubits on which operations follow
+    for one in reversed(circuit.operations):
+        random = not mixed and one.kind in ("reset", "channel")
+        if random or one.condition or (one.kind == "measure" and not later.isdisjoint(one.targets)):
+            raise BadInput(
+                f"{circuit.name or 'the circuit'}: expected gates and final measurements for a state or expectation "
+                f"values, found {one.name} inside, whose outcome is random; give a number of shots, whose mean is the "
+                "result, or take a density matrix, for which resets and noise are not random"
+            )
+        if one.kind not in ("measure", "barrier"):
+            later.update(one.targets, one.controls)
