@@ -17,7 +17,6 @@ from pytket.predicates import NoSymbolsPredicate, Predicate
 from pytket.utils.outcomearray import OutcomeArray
 
 from onehop._core import __version__
-from onehop.error import BadInput
 from onehop.group import Group, group_or_alone
 from onehop.pytket.conversion import converted, pauli_sum
 from onehop.quantum import simulate

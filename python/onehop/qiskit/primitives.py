@@ -153,8 +153,8 @@ class EstimatorV2(BaseEstimatorV2):
         Raises
         ------
         BadInput
-            An observable is no sum of Pauli strings, or a circuit cannot be simulated, or has measurements inside, or on
-            a state vector resets or noise.
+            An observable is no sum of Pauli strings; or a circuit cannot be simulated, or has measurements inside, or
+            on a state vector resets or noise.
         """
         default = self.default_precision if precision is None else precision
         coerced = [EstimatorPub.coerce(pub, default) for pub in pubs]
