@@ -52,6 +52,7 @@ void bind_checkpoint_state(nb::module_& module) {
       .def_rw("clbits", &CheckpointState::clbits)
       .def_rw("events", &CheckpointState::events)
       .def_rw("runs", &CheckpointState::runs)
+      .def_rw("fidelity_estimate", &CheckpointState::fidelity_estimate)
       .def_rw("expectations", &CheckpointState::expectations)
       .def_prop_rw(
           "outcomes", [](const CheckpointState& s) { return as_array(s.outcomes); },
@@ -101,6 +102,8 @@ void bind_options(nb::module_& module) {
                    })
       .def_prop_rw("state_folder", unread,
                    [](ProgramOptions& o, std::string folder) { o.state.folder = std::move(folder); })
+      .def_prop_rw("state_file", unread, [](ProgramOptions& o, std::string file) { o.state.file = std::move(file); })
+      .def_prop_rw("state_kept", unread, [](ProgramOptions& o, int number) { o.state.kept = number; })
       .def_prop_rw("state_memory", unread, [](ProgramOptions& o, std::int64_t memory) { o.state.memory = memory; })
       .def_prop_rw("device", unread, [](ProgramOptions& o, std::string device) { o.state.device = std::move(device); })
       .def_rw("search_seconds", &ProgramOptions::search_seconds)

@@ -3,6 +3,7 @@
 #include "onehop/quantum/simulator.h"
 #include "python/bindings/quantum_arrays.h"
 #include "quantum/simulator/circuit_cache.h"
+#include "quantum/state/amplitude_file.h"
 
 using onehop::Group;
 using onehop::quantum::Circuit;
@@ -98,6 +99,29 @@ void bind_state(nb::module_& module) {
              const auto span = state.local<double>();
              return nb::cast(QuantumArray<Complex>(span.data(), {span.size()}, self), nb::rv_policy::reference);
            })
+      .def(
+          "kept",
+          [](const State& s, std::uint64_t first, std::size_t count) {
+            std::vector<std::byte> kept;
+            {
+              const nb::gil_scoped_release released;
+              kept = s.kept(first, count);
+            }
+            return nb::bytes(kept.data(), kept.size());
+          },
+          "first"_a, "count"_a)
+      .def(
+          "set_kept",
+          [](State& s, std::uint64_t first, std::size_t count, const nb::bytes& kept) {
+            s.set_kept(first, count, std::as_bytes(std::span(kept.c_str(), kept.size())));
+          },
+          "first"_a, "count"_a, "kept"_a)
+      .def("encoding", [](State& s) { return s.encoding(); }, release())
+      .def("set_encoding", &State::set_encoding, "scale"_a, "lost"_a)
+      .def_prop_ro("file_number", [](const State& s) { return s.file() == nullptr ? -1 : s.file()->number(); })
+      .def("adopt_file", [](State& s) { s.file()->adopt(); }, release())
+      .def("complete_file", [](State& s) { s.file()->complete(); }, release())
+      .def("turn_file", [](State& s) { s.file()->turn(); }, release())
       .def("set_layout", &State::set_layout, "bits"_a, "flips"_a)
       .def("set_basis_state", &State::set_basis_state, "index"_a, release())
       .def(

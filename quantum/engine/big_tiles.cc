@@ -102,11 +102,8 @@ std::optional<LocalOperation> on_tile(const LocalOperation& op, std::uint64_t ti
   return result;
 }
 
-}  // namespace
-
-std::vector<BigPass> make_big_passes(std::span<const LocalOperation> operations, int bits, int tile_bits,
-                                     int low_bits) {
-  std::vector<Grouped> rest;
+std::vector<Grouped> all_grouped(std::span<const LocalOperation> operations, int tile_bits, int low_bits) {
+  std::vector<Grouped> all;
   for (const LocalOperation& op : operations) {
     std::vector<LocalOperation> parts{op};
     const auto high = std::popcount(grouped(op).mixed & ~low_mask(low_bits));
@@ -117,26 +114,46 @@ std::vector<BigPass> make_big_passes(std::span<const LocalOperation> operations,
       }
       parts.clear();
       add_narrowed(parts, op);
+      for (LocalOperation& part : parts) part.source = op.source;
     }
-    for (const LocalOperation& part : parts) rest.push_back(grouped(part));
+    for (const LocalOperation& part : parts) all.push_back(grouped(part));
   }
+  return all;
+}
+
+BigPass take_pass(std::vector<Grouped>& rest, int bits, int tile_bits, int low_bits) {
+  BigPass pass;
+  pass.tile = best_tile(rest, bits, tile_bits, low_bits);
+  PassedOver passed;
+  std::vector<Grouped> later;
+  for (Grouped& one : rest) {
+    if ((one.mixed & ~pass.tile) == 0 && passed.allows(one)) {
+      pass.operations.push_back(std::move(one.operation));
+    } else {
+      passed.add(one);
+      later.push_back(std::move(one));
+    }
+  }
+  rest = std::move(later);
+  return pass;
+}
+
+}  // namespace
+
+std::vector<BigPass> make_big_passes(std::span<const LocalOperation> operations, int bits, int tile_bits,
+                                     int low_bits) {
+  std::vector<Grouped> rest = all_grouped(operations, tile_bits, low_bits);
   std::vector<BigPass> passes;
-  while (!rest.empty()) {
-    BigPass& pass = passes.emplace_back();
-    pass.tile = best_tile(rest, bits, tile_bits, low_bits);
-    PassedOver passed;
-    std::vector<Grouped> later;
-    for (Grouped& one : rest) {
-      if ((one.mixed & ~pass.tile) == 0 && passed.allows(one)) {
-        pass.operations.push_back(std::move(one.operation));
-      } else {
-        passed.add(one);
-        later.push_back(std::move(one));
-      }
-    }
-    rest = std::move(later);
-  }
+  while (!rest.empty()) passes.push_back(take_pass(rest, bits, tile_bits, low_bits));
   return passes;
+}
+
+BigPass take_big_pass(std::vector<LocalOperation>& operations, int bits, int tile_bits, int low_bits) {
+  std::vector<Grouped> rest = all_grouped(operations, tile_bits, low_bits);
+  BigPass pass = take_pass(rest, bits, tile_bits, low_bits);
+  operations.clear();
+  for (Grouped& one : rest) operations.push_back(std::move(one.operation));
+  return pass;
 }
 
 std::vector<LocalOperation> within(const BigPass& pass, std::uint64_t outside) {

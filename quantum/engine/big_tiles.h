@@ -21,6 +21,9 @@ struct BigPass {
 [[nodiscard]] std::vector<BigPass> make_big_passes(std::span<const LocalOperation> operations, int bits, int tile_bits,
                                                    int low_bits);
 
+// The first of them; the list keeps the operations of the others.
+[[nodiscard]] BigPass take_big_pass(std::vector<LocalOperation>& operations, int bits, int tile_bits, int low_bits);
+
 // The operations on the bits of a tile, counted within it, for one value of the other bits, which is at its place in
 // `outside`. Those that do nothing there are left out.
 [[nodiscard]] std::vector<LocalOperation> within(const BigPass& pass, std::uint64_t outside);

@@ -50,7 +50,7 @@ class EncodedAmplitudes {
   [[nodiscard]] double squares() const noexcept { return squares_; }
   void forget_squares() noexcept { squares_ = -1; }
   // For new amplitudes.
-  void reset() noexcept { scale_ = first_scale, lost_ = 0, squares_ = -1; }
+  void reset(double scale = first_scale, double lost = 0) noexcept { scale_ = scale, lost_ = lost, squares_ = -1; }
   void copy_from(const EncodedAmplitudes& other);
   // A part of a state that is stored elsewhere: the same codec and scale on other memory, and nothing lost.
   [[nodiscard]] EncodedAmplitudes on(std::span<std::byte> bytes, int bits) const;

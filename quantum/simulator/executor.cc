@@ -58,13 +58,14 @@ bool Executor::step() {
   if (stage_ == placement_.stages.size()) return false;
   if (next_ == 0) enter_stage();
   const Stage& stage = placement_.stages[stage_];
-  const std::size_t most = state_.is_stored() ? stage.operations.size() : max_pending;
-  const std::size_t end = std::min(stage.operations.size(), next_ + most);
-  if (!run_compiled(end)) {
+  const std::size_t end = std::min(stage.operations.size(), next_ + max_pending);
+  if (state_.is_stored()) {
+    make_pass();
+  } else if (!run_compiled(end)) {
     while (next_ < end) do_one(stage.operations[next_++]);
     flush();
   }
-  if (next_ < stage.operations.size()) return true;
+  if (next_ < stage.operations.size() || !pending_.empty()) return true;
   next_ = 0;
   if (++stage_ < placement_.stages.size()) return true;
   // Turn wires back into qubits, which the circuit's swaps have renamed.
@@ -93,23 +94,34 @@ void Executor::enter_stage() {
                  .bytes = state_.counters().bytes_sent - sent});
 }
 
-void Executor::count(const EngineCounters& more) {
-  counters_.passes += more.passes;
-  counters_.operations += more.operations;
-  counters_.seconds += more.seconds;
+// Makes one pass over a state in a file, so that checkpoints can come between passes. Gates whose conditions hold must
+// not wait for it while classical bits change.
+void Executor::make_pass() {
+  const std::vector<int>& operations = placement_.stages[stage_].operations;
+  for (; next_ < operations.size(); ++next_) {
+    const int index = operations[next_];
+    if (!placement_.operations[static_cast<std::size_t>(index)].is_gate() && !pending_.empty()) break;
+    do_one(index);
+  }
+  flush();
+}
+
+std::vector<bool> Executor::done() const {
+  std::vector<bool> result = done_;
+  for (const LocalOperation& operation : pending_) result[static_cast<std::size_t>(operation.source)] = false;
+  return result;
 }
 
 void Executor::flush() {
   std::vector<PassRecord> records;
   const bool timed = profile_ != nullptr || trace::is_on();
-  const EngineCounters more = state_.apply(pending_, timed ? &records : nullptr);
+  const EngineCounters more = state_.apply_some(pending_, timed ? &records : nullptr);
   if (trace::is_on()) trace_passes(records);
   if (profile_ != nullptr && more.operations > 0) {
     const auto bytes = std::llround(std::ldexp(2 * bytes_per_amplitude(state_.precision()), state_.local_bits()));
     profile_->add(more, records, static_cast<int>(stage_), bytes);
   }
-  count(more);
-  pending_.clear();
+  counters_.add(more);
 }
 
 // Runs the gates up to `end` from the compiled circuit. Returns false if the state is too large or the part has
@@ -117,7 +129,7 @@ void Executor::flush() {
 // passes.
 bool Executor::run_compiled(std::size_t end) {
   if (compiled_ == nullptr || profile_ != nullptr || trace::is_on() ||
-      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision()) || state_.is_stored() ||
+      state_.local_bits() > EngineProgram<double>::max_bits || is_encoded(state_.precision()) ||
       state_.on_device() != nullptr) {
     return false;
   }
@@ -141,7 +153,7 @@ bool Executor::run_compiled(std::size_t end) {
       state_.set_layout({state_.bits().begin(), state_.bits().end()}, part->flips_after);
     }
   }
-  count(part->run(state_));
+  counters_.add(part->run(state_));
   return true;
 }
 

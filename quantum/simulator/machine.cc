@@ -145,9 +145,7 @@ void Machine::run_placed(const Placement& placement, std::span<const Operation> 
     if (calls_.between) calls_.between(executor);
   } while (executor.step());
   clbits_ = executor.clbits();
-  counters_.passes += executor.counters().passes;
-  counters_.operations += executor.counters().operations;
-  counters_.seconds += executor.counters().seconds;
+  counters_.add(executor.counters());
 }
 
 // Draws the outcome of a measurement or a reset, and the value that a measurement reads.

@@ -104,9 +104,7 @@ static void add_part(SimulationResult& all, SimulationResult part) {
   all.disk.bytes_read += part.disk.bytes_read;
   all.disk.bytes_written += part.disk.bytes_written;
   all.disk.seconds += part.disk.seconds;
-  all.engine.passes += part.engine.passes;
-  all.engine.operations += part.engine.operations;
-  all.engine.seconds += part.engine.seconds;
+  all.engine.add(part.engine);
   std::ranges::move(part.profile, std::back_inserter(all.profile));
   std::ranges::move(part.made, std::back_inserter(all.made));
   all.outcomes = std::move(part.outcomes);

@@ -354,6 +354,7 @@ void Walk::resume(const CheckpointState& checkpoint) {
   shots_.set_words(checkpoint.outcomes);
   result_.expectations = checkpoint.expectations;
   result_.runs = checkpoint.runs;
+  result_.fidelity_estimate = checkpoint.fidelity_estimate;
   open_ = checkpoint.waiting;
   for (Branch& branch : open_) {
     for (int& outcome : branch.record) outcome = outcome != 0 ? 1 : 0;
@@ -374,6 +375,7 @@ void Walk::keep(Executor& executor, const Branch& branch) const {
   checkpoint.outcomes = shots_.words();
   checkpoint.expectations = result_.expectations;
   checkpoint.runs = result_.runs;
+  checkpoint.fidelity_estimate = result_.fidelity_estimate;
   options_.keep(*state_, checkpoint);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 #include <string>
 
@@ -189,8 +190,37 @@ template std::span<const std::complex<double>> State::piece(std::uint64_t, std::
 bool State::is_stored() const noexcept { return impl_->stored != nullptr; }
 const std::string& State::device() const noexcept { return impl_->device; }
 DeviceAmplitudes* State::on_device() const noexcept { return impl_->on_device.get(); }
-DiskCounters State::disk() const { return impl_->stored ? impl_->stored->counters() : DiskCounters(); }
+AmplitudeFile* State::file() const noexcept { return impl_->stored ? &impl_->stored->file() : nullptr; }
+DiskCounters State::disk() const { return impl_->stored ? impl_->stored->file().counters() : DiskCounters(); }
 int State::window_bits() const noexcept { return impl_->window_bits(); }
+
+std::vector<std::byte> State::kept(std::uint64_t first, std::size_t count) const {
+  std::vector<std::byte> result;
+  const std::size_t step = std::min(count, std::size_t{1} << window_bits());
+  for (std::uint64_t at = first; at < first + count; at += step) {
+    const auto piece = impl_->stored ? impl_->stored->read(at, step) : impl_->kept(at, step);
+    result.insert(result.end(), piece.begin(), piece.end());
+  }
+  return result;
+}
+
+void State::set_kept(std::uint64_t first, std::size_t count, std::span<const std::byte> bytes) {
+  if (!impl_->stored) return static_cast<void>(std::ranges::copy(bytes, impl_->kept(first, count).begin()));
+  const std::size_t step = std::min(count, std::size_t{1} << window_bits());
+  const std::size_t each = bytes.size() / (count / step);
+  for (std::size_t i = 0; i < count / step; ++i) {
+    impl_->stored->replace(first + i * step, step, bytes.subspan(i * each, each));
+  }
+}
+
+std::array<double, 2> State::encoding() {
+  if (impl_->group.size() > 1) impl_->share_scale();
+  return {impl_->encoded.scale(), -std::log(fidelity_estimate())};
+}
+
+void State::set_encoding(double scale, double lost) {
+  impl_->encoded.reset(scale, impl_->group.rank() == 0 ? lost : 0);
+}
 
 std::uint64_t State::index_of(std::uint64_t place) const {
   std::uint64_t index = 0;

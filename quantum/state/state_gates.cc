@@ -13,10 +13,26 @@ EngineCounters State::apply(std::span<const LocalOperation> operations, std::vec
   EngineOptions options = impl_->engine;
   options.records = records;
   if (impl_->on_device) return impl_->on_device->apply(operations, records);
-  if (impl_->stored) return impl_->stored->apply(operations, options, impl_->encoded);
+  if (impl_->stored) {
+    EngineCounters counters;
+    std::vector<LocalOperation> rest(operations.begin(), operations.end());
+    while (!rest.empty()) counters.add(apply_some(rest, records));
+    return counters;
+  }
   if (impl_->is_encoded()) return apply_encoded(impl_->encoded, operations, options);
   return impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });
+}
+
+EngineCounters State::apply_some(std::vector<LocalOperation>& operations, std::vector<PassRecord>* records) {
+  if (impl_->stored && !operations.empty()) {
+    EngineOptions options = impl_->engine;
+    options.records = records;
+    return impl_->stored->apply_some(operations, options, impl_->encoded);
+  }
+  const EngineCounters counters = apply(operations, records);
+  operations.clear();
+  return counters;
 }
 
 void State::fill_zero() {

@@ -85,6 +85,13 @@ struct State::Impl {
     return function(amplitudes<double>());
   }
 
+  // The bytes of amplitudes in memory.
+  [[nodiscard]] std::span<std::byte> kept(std::uint64_t first, std::size_t count) const {
+    if (on_device) visit([](auto) {});  // throws
+    const double each = bytes_per_amplitude(precision);
+    const auto place = [&](std::uint64_t at) { return static_cast<std::size_t>(each * static_cast<double>(at)); };
+    return memory.bytes().subspan(place(first), place(first + count) - place(first));
+  }
   [[nodiscard]] bool is_encoded() const { return quantum::is_encoded(precision); }
   // Whether the amplitudes are not all in memory as numbers.
   [[nodiscard]] bool in_pieces() const { return is_encoded() || stored || on_device; }

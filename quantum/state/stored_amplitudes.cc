@@ -5,11 +5,11 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
 #include "onehop/error.h"
-#include "quantum/engine/big_tiles.h"
 #include "quantum/engine/engine_diagonal.h"
 #include "quantum/engine/engine_encoded.h"
 #include "quantum/state/precision.h"
@@ -88,7 +88,7 @@ StoredAmplitudes::StoredAmplitudes(Precision precision, int bits, const StateOpt
     : precision_(precision),
       bits_(bits),
       tiles_(disk_tiles(precision, bits, options.memory > 0 ? options.memory : available_memory() / 2)),
-      file_(options.folder, whole_units(bytes_of_amplitudes(precision, bits))) {
+      file_(options, whole_units(bytes_of_amplitudes(precision, bits))) {
   if (const std::int64_t need = std::max(tiles_.needed, tiles_.smallest);
       tiles_.needed < tiles_.smallest || need > available_memory()) {
     const std::int64_t found = options.memory > 0 ? std::min(options.memory, available_memory()) : available_memory();
@@ -122,6 +122,15 @@ void StoredAmplitudes::write(std::uint64_t first, std::span<const std::byte> num
   const auto begin = static_cast<std::int64_t>(bytes_per_amplitude(precision_) * static_cast<double>(first));
   const auto bytes = static_cast<std::size_t>(whole_units(static_cast<std::int64_t>(numbers.size())));
   file_.write(begin, {numbers.data(), bytes});
+}
+
+void StoredAmplitudes::replace(std::uint64_t first, std::size_t count, std::span<const std::byte> numbers) {
+  const std::span<std::byte> there = read(first, count);
+  std::ranges::copy(numbers, there.begin());
+  const auto begin = static_cast<std::int64_t>(bytes_per_amplitude(precision_) * static_cast<double>(first));
+  const std::int64_t from = begin - begin % static_cast<std::int64_t>(AmplitudeFile::unit);
+  const std::int64_t to = whole_units(begin + static_cast<std::int64_t>(there.size()));
+  file_.write(from, {buffers_[0].get(), static_cast<std::size_t>(to - from)});
 }
 
 void StoredAmplitudes::transfer(bool writes, std::uint64_t tile, std::uint64_t outside, std::byte* numbers) {
@@ -174,40 +183,48 @@ void StoredAmplitudes::for_tiles(std::uint64_t tile, std::span<const std::uint64
   turns.rethrow();
 }
 
-EngineCounters StoredAmplitudes::apply(std::span<const LocalOperation> operations, const EngineOptions& options,
-                                       EncodedAmplitudes& encoded) {
+double StoredAmplitudes::make_pass(const BigPass& pass, const EngineOptions& options, EncodedAmplitudes& encoded) {
+  std::vector<std::vector<LocalOperation>> work;
+  std::vector<std::uint64_t> outsides;
+  const std::uint64_t free = ~pass.tile & ((std::uint64_t{1} << bits_) - 1);
+  for (std::uint64_t t = 0; t >> (bits_ - tiles_.tile_bits) == 0; ++t) {
+    auto inside = within(pass, deposit_bits(t, free));
+    if (inside.empty()) continue;
+    outsides.push_back(deposit_bits(t, free));
+    work.push_back(std::move(inside));
+  }
+  std::vector<EncodedAmplitudes> parts;
+  double passes = 0;
+  for_tiles(pass.tile, outsides, [&](std::span<std::byte> numbers, std::size_t t) {
+    EngineCounters of_tile;
+    if (is_encoded(precision_)) {
+      parts.push_back(encoded.on(numbers, tiles_.tile_bits));
+      of_tile = apply_encoded(parts.back(), work[t], options);
+    } else {
+      with_type(precision_, [&]<typename T>() {
+        const std::span amplitudes(reinterpret_cast<std::complex<T>*>(numbers.data()),
+                                   std::size_t{1} << tiles_.tile_bits);
+        of_tile = quantum::apply<T>(amplitudes, work[t], options);
+      });
+    }
+    passes = std::max(passes, of_tile.passes);
+  });
+  encoded.finish_parts(parts);
+  return passes;
+}
+
+EngineCounters StoredAmplitudes::apply_some(std::vector<LocalOperation>& operations, const EngineOptions& options,
+                                            EncodedAmplitudes& encoded) {
   const double begin = base::steady_seconds();
   EngineCounters counters;
-  counters.operations = static_cast<std::int64_t>(operations.size());
-  for (const BigPass& pass : make_big_passes(operations, bits_, tiles_.tile_bits, tiles_.low_bits)) {
-    std::vector<std::vector<LocalOperation>> work;
-    std::vector<std::uint64_t> outsides;
-    const std::uint64_t free = ~pass.tile & ((std::uint64_t{1} << bits_) - 1);
-    for (std::uint64_t t = 0; t >> (bits_ - tiles_.tile_bits) == 0; ++t) {
-      auto inside = within(pass, deposit_bits(t, free));
-      if (inside.empty()) continue;
-      outsides.push_back(deposit_bits(t, free));
-      work.push_back(std::move(inside));
-    }
-    std::vector<EncodedAmplitudes> parts;
-    double passes = 0;
-    for_tiles(pass.tile, outsides, [&](std::span<std::byte> numbers, std::size_t t) {
-      EngineCounters of_tile;
-      if (is_encoded(precision_)) {
-        parts.push_back(encoded.on(numbers, tiles_.tile_bits));
-        of_tile = apply_encoded(parts.back(), work[t], options);
-      } else {
-        with_type(precision_, [&]<typename T>() {
-          const std::span amplitudes(reinterpret_cast<std::complex<T>*>(numbers.data()),
-                                     std::size_t{1} << tiles_.tile_bits);
-          of_tile = quantum::apply<T>(amplitudes, work[t], options);
-        });
-      }
-      passes = std::max(passes, of_tile.passes);
-    });
-    encoded.finish_parts(parts);
-    counters.passes += passes;
-  }
+  std::set<int> begun;
+  const auto in_part = [&](const LocalOperation& op) { return op.source >= 0 && begun.contains(op.source); };
+  do {
+    const BigPass pass = take_big_pass(operations, bits_, tiles_.tile_bits, tiles_.low_bits);
+    for (const LocalOperation& op : pass.operations) begun.insert(op.source);
+    counters.operations += static_cast<std::int64_t>(pass.operations.size());
+    counters.passes += make_pass(pass, options, encoded);
+  } while (std::ranges::any_of(operations, in_part));
   counters.seconds = base::steady_seconds() - begin;
   return counters;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "onehop/quantum/state.h"
+#include "quantum/engine/big_tiles.h"
 #include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/state/amplitude_file.h"
 
@@ -30,24 +31,28 @@ class StoredAmplitudes {
   StoredAmplitudes(Precision precision, int bits, const StateOptions& options);
 
   [[nodiscard]] int window_bits() const noexcept;
-  [[nodiscard]] DiskCounters counters() const { return file_.counters(); }
+  [[nodiscard]] AmplitudeFile& file() noexcept { return file_; }
 
   // Read and write the numbers that are kept, from amplitude `first` on; what is written are whole windows. The result
   // of read() is valid until the next call.
   [[nodiscard]] std::span<std::byte> read(std::uint64_t first, std::size_t count);
   void write(std::uint64_t first, std::span<const std::byte> numbers);
+  // Writes the numbers of `count` amplitudes, which may be less than whole units.
+  void replace(std::uint64_t first, std::size_t count, std::span<const std::byte> numbers);
   // Memory for the numbers of a window.
   [[nodiscard]] std::span<std::byte> memory(std::size_t count);
 
-  // Applies operations: reads, works on and writes one tile after the other, three of them at once. `encoded`: the
-  // scale of the state, if it is an encoded one.
-  EngineCounters apply(std::span<const LocalOperation> operations, const EngineOptions& options,
-                       EncodedAmplitudes& encoded);
+  // Applies as many of these operations as one pass can, or a few if it leaves none done in part, and takes them out of
+  // the list: reads, works on and writes one tile after the other, three of them at once. `encoded`: the scale of the
+  // state, if it is an encoded one.
+  EngineCounters apply_some(std::vector<LocalOperation>& operations, const EngineOptions& options,
+                            EncodedAmplitudes& encoded);
 
  private:
   using Work = std::function<void(std::span<std::byte> numbers, std::size_t number)>;
   [[nodiscard]] std::int64_t bytes_of(int bits) const;
   void transfer(bool writes, std::uint64_t tile, std::uint64_t outside, std::byte* numbers);
+  double make_pass(const BigPass& pass, const EngineOptions& options, EncodedAmplitudes& encoded);
   // Calls work() for each tile, while a thread reads the next one and another writes the last one.
   void for_tiles(std::uint64_t tile, std::span<const std::uint64_t> outsides, const Work& work);
 

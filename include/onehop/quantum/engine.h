@@ -84,6 +84,12 @@ struct EngineCounters {
   double seconds = 0;
   double planning_seconds = 0;  // the part of `seconds` spent on grouping operations into passes
   double multiply_adds = 0;     // of `apply_to_both`: real multiply-adds per amplitude of one state
+  // Adds passes, operations and seconds.
+  void add(const EngineCounters& more) {
+    passes += more.passes;
+    operations += more.operations;
+    seconds += more.seconds;
+  }
 };
 
 // Applies the operations in order to amplitudes[0 .. 2^bits). T: float or double. Throws BadInput if the number of

@@ -50,7 +50,7 @@ class Executor {
   [[nodiscard]] std::vector<bool>& clbits() noexcept { return clbits_; }
   // For each operation, whether it is done or needs no work. Together with the amplitudes on their wires, the classical
   // bits and the inputs of the caller's draws, this is enough to resume later, also on another number of ranks.
-  [[nodiscard]] const std::vector<bool>& done() const noexcept { return done_; }
+  [[nodiscard]] std::vector<bool> done() const;
   [[nodiscard]] std::int64_t operations_done() const noexcept { return operations_done_; }
   // Whether all operations are done and the state's qubits are the circuit's.
   [[nodiscard]] bool finished() const noexcept { return stage_ == placement_.stages.size(); }
@@ -62,7 +62,7 @@ class Executor {
   void enter_stage();
   void do_one(int index);
   void flush();
-  void count(const EngineCounters& more);
+  void make_pass();
   [[nodiscard]] bool run_compiled(std::size_t end);
   Drawn measure(int index, int target);
 
@@ -114,6 +114,7 @@ struct CheckpointState {
   std::vector<std::uint64_t> outcomes;  // the classical bits of every shot in words of 64; 0 for unfinished shots
   std::vector<std::complex<double>> expectations;  // weighted sums over the finished runs
   std::int64_t runs = 0;                           // finished runs
+  double fidelity_estimate = 1;                    // the lowest of the finished runs
 };
 
 struct SimulationOptions {

@@ -44,6 +44,10 @@ struct StateOptions {
   // Not empty: the state lies in a file in this folder, which is gone when the state is, and memory holds a few parts
   // of it at a time. For one rank.
   std::string folder = {};
+  // Not empty: this path in the folder followed by ".0" or ".1" is the name of that file. Both take turns and are
+  // checkpoints (`State::file`); `kept` is the number of the one from which a run resumes, -1: of none.
+  std::string file = {};
+  int kept = -1;
   std::int64_t memory = 0;  // bytes of memory for these parts; 0: half of what is available
   // Where the amplitudes are: "cpu", or in the memory of a card, "cuda" or "hip", of which the ranks of a host take one
   // after the other, or "cuda:1" for a certain one. "processor" runs the kernels of cards on the processor, for tests.
@@ -96,6 +100,7 @@ struct StateCounters {
 // vectors that are no states.
 enum class Norm { check, normalize, any };
 
+class AmplitudeFile;
 class DeviceAmplitudes;
 
 class State {
@@ -139,6 +144,14 @@ class State {
   // The index (qubit 0 least significant) of the amplitude at a position of this rank.
   [[nodiscard]] std::uint64_t index_of(std::uint64_t place) const;
 
+  // What is kept of `count` of this rank's amplitudes from position `first` on, as bytes; for encoded states, both are
+  // multiples of 16. Not collective.
+  [[nodiscard]] std::vector<std::byte> kept(std::uint64_t first, std::size_t count) const;
+  void set_kept(std::uint64_t first, std::size_t count, std::span<const std::byte> bytes);
+  // The scale of encoded amplitudes, which is then the same on all ranks, and -log of the fidelity estimate.
+  [[nodiscard]] std::array<double, 2> encoding();
+  void set_encoding(double scale, double lost);
+
   // -- initialisation -- Sets the product of one-qubit states, one for each wire, with the wires on these bits. Not
   // collective; no communication.
   void set_product(std::span<const std::array<std::complex<double>, 2>> wires, std::span<const int> bits);
@@ -161,6 +174,8 @@ class State {
   // -- operations --
   // Applies gates on local bits. Not collective. `records` as in EngineOptions.
   EngineCounters apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records = nullptr);
+  // Applies the operations of one pass if the state is in a file, otherwise all, and takes them out of the list.
+  EngineCounters apply_some(std::vector<LocalOperation>& operations, std::vector<PassRecord>* records = nullptr);
   // Sets all amplitudes to 0. Not collective.
   void fill_zero();
   // Multiplies all amplitudes by a factor. Not collective.
@@ -189,6 +204,7 @@ class State {
   [[nodiscard]] double fidelity_estimate() const;
   // Whether the state lies in a file, and the traffic of it. Not collective.
   [[nodiscard]] bool is_stored() const noexcept;
+  [[nodiscard]] AmplitudeFile* file() const noexcept;  // nullptr: the state is in memory
   // The device as in StateOptions, and the amplitudes on it; nullptr: they are not on a device. Not collective.
   [[nodiscard]] const std::string& device() const noexcept;
   [[nodiscard]] DeviceAmplitudes* on_device() const noexcept;

@@ -28,7 +28,6 @@ from onehop.quantum.simulation_options import (
     SimulationOptions,
     common_seed,
     core_options,
-    require_plain,
 )
 from onehop.quantum.state import State
 from onehop.quantum.steps import require_certain
@@ -272,13 +271,13 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         end the simulation.
     checkpoint : path, optional
         Save progress to this file (HDF5, needs h5py) periodically, on SIGUSR1, and on SIGTERM before the program ends.
-        If the file exists, resume from it, on any number of ranks; the shots are the same. The caller removes the file
-        after the run.
+        If the file exists, resume from it, on any number of ranks; the shots are the same. With `state_folder`, it lies
+        there beside the files of the state. The caller removes it after the run, with `remove_checkpoint(file)`.
     every : float
         Time between checkpoints in seconds.
     state_folder : path, optional
         Keep the state in a file in this folder instead of in memory, which holds a part of it at a time. The file is
-        gone after the run. One rank.
+        gone after the run, unless it is a checkpoint. One rank.
     state_memory : int
         Bytes of memory for that part; 0: half of what is available.
     device : str
@@ -305,11 +304,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
     if sums and not options.shots and isinstance(circuit, Circuit):
         require_certain(circuit)
     seed, checkpoints = options.seed, None
-    for name in ("checkpoint", "profile"):
-        if getattr(options, name) and options.state_folder is not None:
-            raise BadInput(f"{name}: expected a state in memory, found a state_folder; leave one of them out")
+    if options.profile and options.state_folder is not None:
+        raise BadInput("profile: expected a state in memory, found a state_folder; leave one of them out")
     if options.checkpoint is not None:
-        require_plain(options.precision, "checkpoint")
         if options.device != "cpu":
             raise BadInput(f"checkpoint: expected a state on the device 'cpu', found {options.device!r}")
         settings = {
@@ -321,7 +318,9 @@ def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[Si
         circuit.validate()
         circuit.require_bound()
         (stored,) = _core.stored_circuits(circuit, divide=False)
-        checkpoints = Checkpoints(options.checkpoint, group, circuit, stored, settings, options.every)
+        checkpoints = Checkpoints(
+            options.checkpoint, group, circuit, stored, settings, options.every, options.state_folder
+        )
         seed = checkpoints.settings["seed"]
     seed = common_seed(seed, group)
     names = (

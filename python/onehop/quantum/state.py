@@ -34,7 +34,7 @@ class State(SplitState):
     group : Group, optional
         Ranks that hold the state, a power of two of them. Default: this process alone.
     precision : str
-        "double" (16 bytes per amplitude) or "single" (8 bytes).
+        "double" (16 bytes per amplitude) or "single" (8 bytes), or a codec as for `simulate`.
     threads : int
         Threads per rank; 0: the rank's share of the cores.
     staging : int
@@ -75,7 +75,7 @@ class State(SplitState):
     def load(
         cls, file: str | Path, group: Group | None = None, *, threads: int = 0, staging: int = 0
     ) -> State:
-        """Read a state from a file of `save` or from a checkpoint; each rank reads its share. Collective.
+        """Read a state from a file of `save` or from a checkpoint into memory; each rank reads its share. Collective.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class State(SplitState):
         state = cls(stored.qubits, group, precision=stored.precision, threads=threads, staging=staging)
         state._core.set_layout(list(stored.bits), 0)
         with together(group):
-            stored.fill(state.local(), state._core.rank)
+            stored.fill(state._core)
         # Rounding in single precision changes the norm in the course of a long circuit.
         if not abs(state.norm() - 1) <= 1e-3:
             raise BadInput(f"{file}: expected amplitudes of norm 1, found the norm {state.norm():.6g}")

@@ -19,7 +19,6 @@ from onehop.cli.screen import Screen, Table
 from onehop.figure import save_figure
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
-from onehop.output import remove_output
 from onehop.quantum import (
     Circuit,
     CircuitPlan,
@@ -33,6 +32,7 @@ from onehop.quantum import (
 from onehop.quantum.circuit_plan import keep_rate, levels_of, predict
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import save_state
+from onehop.quantum.run.checkpoint import remove_checkpoint
 from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.notebook import counts_figure
 from onehop.quantum.observables import PauliSum
@@ -203,7 +203,7 @@ def _run(options: Run, group: Group) -> None:
     _show(options, circuit, report, time_profile, screen)
     write_json(options.json, report)
     if options.checkpoint is not None and owns_checkpoint:
-        remove_output(options.checkpoint)  # the run is complete
+        remove_checkpoint(options.checkpoint)  # the run is complete
 
 
 def run(options: Run) -> None:

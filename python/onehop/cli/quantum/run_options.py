@@ -100,7 +100,7 @@ class Run(SimulationOptions, RanksOptions, JsonOptions):
             )
         if self.variance and not self.observable:
             raise BadInput("--variance: expected at least one --observable, found none")
-        for name in ("noise", "checkpoint", "save", "gradient", "variance"):
+        for name in ("noise", "gradient", "variance"):
             if getattr(self, name):
                 require_plain(self.precision, f"--{name}")
                 if self.state_folder is not None:

@@ -117,7 +117,7 @@ def _state(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], list[An
             for name, item in items.items()
         }
         attributes = _attributes(stored, size)
-        if "digest" not in attributes or "amplitudes" not in sets:
+        if "digest" not in attributes or not {"amplitudes", "number"} & {*sets, *attributes}:
             raise Refused("it holds no state of onehop")
         read = [name for name in sets if name != "amplitudes"]
         about = {"attributes": attributes, "data_sets": sets, "read": read, "digest": digest(stored)}

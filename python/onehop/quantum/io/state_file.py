@@ -1,9 +1,10 @@
 """State files: HDF5 files with amplitudes, their layout and checksums, written by all ranks at once.
 
-The file holds a data set `amplitudes` of 2^qubits complex numbers in the order of their places, a data set `checksums`
-(SHA-256 of each block of amplitudes), further data sets in the group `more`, and attributes: `qubits`, `precision`,
-`bits` (the bit of each qubit in a place), `flips` (bits of a place that hold the opposite of their qubit), `about`
-(JSON), and `digest` (SHA-256 of everything but the amplitudes).
+The file holds a data set `amplitudes` of 2^qubits complex numbers, or of their encoded bytes, in the order of their
+places, a data set `checksums` (SHA-256 of each block of amplitudes), further data sets in the group `more`, and
+attributes: `qubits`, `precision`, `bits` (the bit of each qubit in a place), `flips` (bits of a place that hold the
+opposite of their qubit), `about` (JSON), and `digest` (SHA-256 of everything but the amplitudes). For a state on disk
+the amplitudes stay in its own file beside this one, `NAME.0` or `NAME.1`; an attribute `number` says which.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -25,9 +27,10 @@ from onehop import _core
 from onehop.arguments import instance, quoted
 from onehop.error import BadInput
 from onehop.group import Group, together
-from onehop.output import check_file_target, open_unfinished, unfinished_file
+from onehop.output import check_file_target, check_name, open_unfinished, unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
+from onehop.quantum.simulation_options import BLOCK_BITS, PRECISIONS, is_encoded
 from onehop.text import counted
 
 
@@ -57,11 +60,16 @@ def write_state(
 ) -> None:
     """Write a state in its current layout, with further data. Collective.
 
-    A file of this name is replaced when the new one is complete and on the disk.
+    A file of this name is replaced when the new one is complete and on the disk. A state in a file with a name stays
+    there and is not copied.
     """
     with together(group, f"cannot write {file}"):
         check_state_file(file)
         _check_attributes(about)
+        if state.file_number >= 0:
+            state.complete_file()
+    if is_encoded(state.precision):
+        about = {**about, "encoding": state.encoding()}
     # Rank 0 owns the temporary file: closing `output` renames it, and an exception removes it.
     with contextlib.ExitStack() as output:
         share: tuple[int, str, int] | None = None
@@ -136,16 +144,19 @@ def _create(
     import h5py
 
     size = 1 << state.qubits
-    kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
+    kind, each = _stored_as(state.precision)
     with _written(file, "w") as stored:
         wanted = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         wanted.set_layout(h5py.h5d.CONTIGUOUS)
         wanted.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         wanted.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        space = h5py.h5s.create_simple((size,))
-        data = h5py.h5d.create(
-            stored.id, b"amplitudes", h5py.h5t.py_create(kind, logical=True), space, wanted
-        )
+        if state.file_number < 0:
+            space = h5py.h5s.create_simple((int(size * each),))
+            kept = h5py.h5t.py_create(kind, logical=True)
+            data = h5py.h5d.create(stored.id, b"amplitudes", kept, space, wanted)
+        else:
+            data = None
+            stored.attrs["number"] = state.file_number
         block = min(BLOCK, 1 << state.local_bits)
         stored.create_dataset("checksums", (size // block, 32), np.uint8)
         for name, values in more.items():
@@ -161,20 +172,20 @@ def _create(
             }
         )
         stored.flush()
-        return int(data.get_offset())
+        return 0 if data is None else int(data.get_offset())
 
 
 def _write_share(handle: int, state: _core.State, offset: int) -> bytes:
     """Write the amplitudes of this rank and close the file; return the checksums of its blocks, 32 bytes each."""
-    local = state.local()
-    block = min(BLOCK, len(local))
+    size = 1 << state.local_bits
+    block = min(BLOCK, size)
     sums = []
     try:
-        position = offset + state.rank * local.nbytes
-        for first in range(0, len(local), block):
-            data = memoryview(local[first : first + block]).cast("B")
+        position = offset + state.rank * int(size * _core.bytes_per_amplitude(state.precision))
+        for first in range(0, size, block):
+            data = memoryview(state.kept(first, block))
             sums.append(hashlib.sha256(data).digest())
-            while data:
+            while data and state.file_number < 0:
                 written = os.pwrite(handle, data, position)
                 position += written
                 data = data[written:]
@@ -206,8 +217,14 @@ def read_state_together(file: str | Path, group: Group) -> StoredState:
 
 
 BLOCK = 1 << 18  # maximum number of amplitudes per checksum
-_PRECISIONS = {"single": np.dtype(np.complex64), "double": np.dtype(np.complex128)}
 _MORE = {np.dtype(kind).str: np.dtype(kind) for kind in (np.uint8, np.uint64, np.complex128)}
+
+
+def _stored_as(precision: str) -> tuple[np.dtype[Any], float]:
+    """Return the type of the numbers that a file stores for amplitudes of a precision, and how many for each."""
+    if is_encoded(precision):
+        return np.dtype(np.uint8), _core.bytes_per_amplitude(precision)
+    return np.dtype(np.complex64 if precision == "single" else np.complex128), 1
 
 
 def damaged(file: str | Path, why: str) -> BadInput:
@@ -227,46 +244,53 @@ class StoredState:
 
     file: Path
     qubits: int
-    precision: str  # "double" or "single"
+    precision: str
     bits: tuple[int, ...]  # bit of each qubit in an amplitude's place
     flips: int  # bits of a place that hold the opposite of their qubit
     about: dict[str, Any]
     more: dict[str, NDArray[Any]]
-    offset: int  # position of the amplitudes in the file in bytes
+    amplitudes: Path  # the file that holds them
+    offset: int  # position of the amplitudes in that file in bytes
+    number: int  # of that file, if it is one of a state on disk; else -1
     checksums: NDArray[np.uint8]  # SHA-256 of each block of amplitudes
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of an amplitude: complex64 or complex128."""
-        return np.dtype(np.complex64 if self.precision == "single" else np.complex128)
+    def fill(self, state: _core.State) -> None:
+        """Read the amplitudes of a rank into a state with the layout of the file, and undo the flips.
 
-    def fill(self, local: NDArray[np.complexfloating], rank: int) -> None:
-        """Read the amplitudes of the places from rank * len(local) on into an array, and undo the flips."""
-        block = (1 << self.qubits) // len(self.checksums)
-        step = min(block, len(local))
-        first = rank * len(local)
-        for at in range(0, len(local), step):
-            place = (first + at) ^ self.flips
-            low = place & (step - 1)
-            number, inside = (place - low) // block, (place - low) % block
-            part = self._block(number, block)[inside : inside + step]
-            # Flips below the size of a step are a permutation inside it.
-            local[at : at + step] = part if low == 0 else part[np.arange(step) ^ low]
+        A state on disk whose own file it is goes on from there.
+        """
+        size, block = 1 << state.local_bits, (1 << self.qubits) // len(self.checksums)
+        step, each = min(block, size), _core.bytes_per_amplitude(self.precision)
+        adopts = self.number >= 0 and state.file_number == 1 - self.number
+        if adopts:
+            state.adopt_file()
+        for at in range(0, size, step):
+            number, inside = divmod((state.rank * size + at) ^ self.flips, block)
+            if adopts:
+                self._check(number, state.kept(at, step))
+                continue
+            data = self._block(number, int(block * each))
+            begin = int(inside * each)
+            state.set_kept(at, step, data[begin : begin + int(step * each)])
+        if is_encoded(self.precision):
+            state.set_encoding(*self.about["encoding"])
 
-    def _block(self, number: int, block: int) -> NDArray[np.complexfloating]:
-        bytes_each = block * self.dtype.itemsize
+    def _block(self, number: int, count: int) -> bytes:
         try:
-            with self.file.open("rb") as stored:
-                stored.seek(self.offset + number * bytes_each)
-                data = stored.read(bytes_each)
+            with self.amplitudes.open("rb") as stored:
+                stored.seek(self.offset + number * count)
+                data = stored.read(count)
         except OSError as error:
-            raise BadInput(f"cannot read {self.file}: {error}") from error
+            raise BadInput(f"cannot read {self.amplitudes}: {error}") from error
+        self._check(number, data)
+        return data
+
+    def _check(self, number: int, data: bytes) -> None:
+        """Check a block of amplitudes against its checksum."""
         if hashlib.sha256(data).digest() != self.checksums[number].tobytes():
             raise damaged(self.file, f"block {number} of its amplitudes does not match its checksum")
-        amplitudes = np.frombuffer(data, self.dtype)
-        if not np.isfinite(amplitudes).all():
+        if not is_encoded(self.precision) and not np.isfinite(np.frombuffer(data, _stored_as(self.precision)[0])).all():
             raise damaged(self.file, f"block {number} of its amplitudes holds numbers that are not finite")
-        return amplitudes
 
 
 def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> StoredState:
@@ -276,32 +300,47 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
     if strange:
         raise damaged(file, f"it has a data set {strange[0]!r:.40}, which no state of onehop has")
     arrays = _arrays(file, sets, answer["read"], data)
-    qubits, precision, flips = (attributes.get(name) for name in ("qubits", "precision", "flips"))
+    names = ("qubits", "precision", "flips", "number")
+    qubits, precision, flips, own = (attributes.get(name) for name in names)
     if answer["digest"] != attributes["digest"]:
         raise damaged(file, "its contents do not match their digest")
     require(file, type(qubits) is int and 1 <= qubits <= 62, "1 to 62 qubits", f"{qubits!r:.40}")
-    is_known = isinstance(precision, str) and precision in _PRECISIONS
-    require(file, is_known, "single or double precision", f"{precision!r:.40}")
-    amplitudes = sets["amplitudes"]
-    shape, kind = amplitudes["shape"], amplitudes["dtype"]
-    fits = shape == [1 << qubits] and kind == _PRECISIONS[precision].str
-    expected = f"2^{qubits} amplitudes in {precision} precision"
-    require(file, fits, expected, f"an array of shape {tuple(shape)} and type {kind}")
+    is_known = isinstance(precision, str) and precision in PRECISIONS
+    require(file, is_known, f"a precision of {', '.join(PRECISIONS)}", f"{precision!r:.40}")
+    place, offset = Path(file), 0
+    if "amplitudes" in sets:
+        shape, kind, offset = (sets["amplitudes"][name] for name in ("shape", "dtype", "offset"))
+        wanted, each = _stored_as(precision)
+        fits = shape == [int(each * (1 << qubits))] and kind == wanted.str and own is None
+        expected = f"2^{qubits} amplitudes in {precision} precision"
+        require(file, fits, expected, f"an array of shape {tuple(shape)} and type {kind}")
+    else:
+        require(file, type(own) is int and own in (0, 1), "the number 0 or 1 of a file", f"{own!r:.40}")
+        place = Path(f"{check_name(file, 'a state')}.{own}")
+        require(file, place.is_file() and not place.is_symlink(), f"its amplitudes in {place}", "no such file")
     bits = attributes.get("bits")
     is_order = isinstance(bits, list) and sorted(map(repr, bits)) == sorted(map(repr, range(qubits)))
     require(file, is_order, f"each bit from 0 to {qubits - 1} once", f"{bits!r:.80}")
-    are_flips = type(flips) is int and 0 <= flips < 1 << qubits
-    require(file, are_flips, f"flips of {counted(qubits, 'bit')}", f"{flips!r:.40}")
+    checksums, about = _checksums(file, arrays, qubits, precision), _about(file, attributes.get("about"))
+    are_flips = type(flips) is int and 0 <= flips < 1 << qubits and flips % ((1 << qubits) // len(checksums)) == 0
+    require(file, are_flips and (own is None or flips == 0), f"flips of {counted(qubits, 'bit')}", f"{flips!r:.40}")
+    if is_encoded(precision):
+        numbers = about.get("encoding")
+        is_pair = isinstance(numbers, list) and [type(one) for one in numbers] == [float, float]
+        fits = is_pair and 0 < numbers[0] < math.inf and 0 <= numbers[1] < math.inf
+        require(file, fits, "the scale and the loss of encoded amplitudes", f"{numbers!r:.40}")
     return StoredState(
         file=Path(file),
         qubits=qubits,
         precision=precision,
         bits=tuple(bits),
         flips=flips,
-        about=_about(file, attributes.get("about")),
+        about=about,
         more={name[5:]: array for name, array in arrays.items() if name.startswith("more/")},
-        offset=amplitudes["offset"],
-        checksums=_checksums(file, arrays, qubits),
+        amplitudes=place,
+        offset=offset,
+        number=-1 if own is None else own,
+        checksums=checksums,
     )
 
 
@@ -321,13 +360,16 @@ def _arrays(file: str | Path, sets: dict[str, Any], names: list[str], data: byte
     return arrays
 
 
-def _checksums(file: str | Path, arrays: dict[str, NDArray[Any]], qubits: int) -> NDArray[np.uint8]:
+def _checksums(
+    file: str | Path, arrays: dict[str, NDArray[Any]], qubits: int, precision: str
+) -> NDArray[np.uint8]:
     found = arrays.get("checksums")
     size = 1 << qubits
     if found is None or found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != 32:
         raise damaged(file, "expected checksums of 32 bytes, found none")
     blocks = found.shape[0]
-    fits = 1 <= blocks <= size and size % blocks == 0 and size // blocks <= BLOCK
+    least = 1 << BLOCK_BITS if is_encoded(precision) else 1
+    fits = 1 <= blocks <= size and size % blocks == 0 and least <= size // blocks <= BLOCK
     require(file, fits, f"a checksum for each block of at most {BLOCK} amplitudes", blocks)
     return found
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group, together
-from onehop.output import file_path
+from onehop.output import check_name, file_path, remove_output
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import (
     StoredState,
@@ -29,6 +29,7 @@ from onehop.quantum.io.state_file import (
     write_state,
 )
 from onehop.quantum.run.serialization import pack
+from onehop.quantum.simulation_options import BLOCK_BITS, is_encoded
 from onehop.text import counted
 
 # Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
@@ -40,6 +41,17 @@ _NO, _WRITE, _WRITE_AND_END = 0, 1, 2
 def circuit_digest(circuit: Circuit) -> str:
     """Return a hash of a circuit's qubits, classical bits and operations. The name of the circuit does not count."""
     return hashlib.sha256(pack(circuit, name="")).hexdigest()
+
+
+def remove_checkpoint(file: str | Path) -> None:
+    """Remove the checkpoint of a finished run, with the files of a state on disk. Raises OSError."""
+    import h5py
+
+    with h5py.File(file) as stored:
+        ends = ["", ".0", ".1"] if "number" in stored.attrs else [""]
+    place = check_name(file, "checkpoint")
+    for end in ends:
+        remove_output(f"{place}{end}")
 
 
 class Checkpoints:
@@ -58,10 +70,12 @@ class Checkpoints:
         stored: _core.Circuit,
         settings: Mapping[str, Any],
         every: float,
+        state_folder: str | Path | None = None,
     ) -> None:
         if not every > 0:
             raise BadInput(f"expected more than 0 seconds between checkpoints, found {every}")
         self._file = file_path(file, "checkpoint")
+        self._place = check_name(file, "checkpoint")
         self._group = group
         self._every = every
         self._circuit = circuit
@@ -72,6 +86,8 @@ class Checkpoints:
         self._state: _core.CheckpointState | None = None
         with together(group, f"cannot write {file}"):
             check_state_file(file)
+            if state_folder is not None:
+                _check_folder(self._place.parent, state_folder, group.size)
         self.settings = dict(settings)
         if group.allgather(b"1" if self._file.exists() else b"")[0]:
             with together(group):
@@ -112,8 +128,9 @@ class Checkpoints:
         """
         self.settings["seed"] = options.seed
         options.due, options.keep, options.restore = self.due, self.keep, self.restore
-        if self._state is not None:
-            options.resume = self._state
+        if self._stored is not None:
+            options.resume, options.state_kept = self._state, self._stored.number
+        options.state_file = str(self._place)
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -148,9 +165,14 @@ class Checkpoints:
             "events": int(checkpoint.events),
             "runs": int(checkpoint.runs),
             "waiting": len(checkpoint.waiting),
+            "fidelity_estimate": checkpoint.fidelity_estimate,
         }
         # Until the circuit is done, `bits` lists the bits of wires instead of qubits.
         write_state(self._file, state, self._group, about, checkpoint_arrays(checkpoint))
+        if state.file_number >= 0:
+            state.turn_file()
+        elif self._stored is not None and self._stored.number >= 0 and self._group.rank == 0:
+            remove_output(self._stored.amplitudes)  # the new checkpoint has the amplitudes in it
         self.written += 1
         self._request = _NO
         self._last = time.monotonic()
@@ -168,10 +190,20 @@ class Checkpoints:
         """Read this rank's amplitudes from the file into a state that has the checkpoint's layout. Collective."""
         assert self._stored is not None
         with together(self._group):
-            self._stored.fill(state.local(), state.rank)
+            self._stored.fill(state)
         norm = state.norm_squared()
         if not abs(norm - 1) <= _NORM_TOLERANCE:
             raise damaged(self._file, f"expected a state of norm 1, found one of squared norm {norm:g}")
+
+
+def _check_folder(found: Path, folder: str | Path, ranks: int) -> None:
+    """Check where a checkpoint of a state on disk is: the files of the state are a part of it."""
+    if ranks > 1:
+        raise BadInput(f"state_folder: expected 1 rank, found {ranks}; its threads share the work")
+    if not Path(folder).is_dir() or not found.samefile(folder):
+        raise BadInput(
+            f"checkpoint: expected a file in the state_folder {folder}, whose files are a part of it, found one in {found}"
+        )
 
 
 # The settings that a checkpoint stores, and their JSON types.
@@ -209,7 +241,9 @@ def check_settings(stored: StoredState) -> None:
     in_range = 0 <= shots <= _MAX_SHOTS and 0 <= seed < 1 << 64
     limits = f"0 to {_MAX_SHOTS} shots and a seed below 2^64"
     require(stored.file, in_range, limits, f"{shots} shots and seed {seed}")
-    same = precision == stored.precision
+    # Too few amplitudes are not encoded.
+    kept = "single" if is_encoded(precision) and stored.qubits < BLOCK_BITS else precision
+    same = kept == stored.precision
     require(stored.file, same, f"a state in {precision} precision, as the run", f"one in {stored.precision}")
     are_texts = all(isinstance(one, str) for one in settings["observables"])
     require(stored.file, are_texts, "observables as texts")
@@ -247,6 +281,10 @@ class CheckpointReader:
         state.outcomes = self._outcomes(shots)
         state.events = self._number("events", 0, min(self._drawn(state.done), len(records[-1])))
         state.runs = self._number("runs", 0, self._runs - 1)
+        estimate = stored.about.get("fidelity_estimate")
+        is_estimate = type(estimate) is float and 0 <= estimate <= 1
+        self._require(is_estimate, "0 to 1 as `fidelity_estimate`", f"{estimate!r:.40}")
+        state.fidelity_estimate = estimate
         for record, mine in zip(records, shots, strict=True):
             state.add_waiting(record, mine)
         return state
