@@ -116,12 +116,16 @@ void bind_state(nb::module_& module) {
             s.set_kept(first, count, std::as_bytes(std::span(kept.c_str(), kept.size())));
           },
           "first"_a, "count"_a, "kept"_a)
-      .def("encoding", [](State& s) { return s.encoding(); }, release())
+      .def(
+          "encoding", [](State& s) { return s.encoding(); }, release())
       .def("set_encoding", &State::set_encoding, "scale"_a, "lost"_a)
       .def_prop_ro("file_number", [](const State& s) { return s.file() == nullptr ? -1 : s.file()->number(); })
-      .def("adopt_file", [](State& s) { s.file()->adopt(); }, release())
-      .def("complete_file", [](State& s) { s.file()->complete(); }, release())
-      .def("turn_file", [](State& s) { s.file()->turn(); }, release())
+      .def(
+          "adopt_file", [](State& s) { s.file()->adopt(); }, release())
+      .def(
+          "complete_file", [](State& s) { s.file()->complete(); }, release())
+      .def(
+          "turn_file", [](State& s) { s.file()->turn(); }, release())
       .def("set_layout", &State::set_layout, "bits"_a, "flips"_a)
       .def("set_basis_state", &State::set_basis_state, "index"_a, release())
       .def(

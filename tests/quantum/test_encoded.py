@@ -67,15 +67,10 @@ def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generators.qft(6).save(file)
     for words in (
         ("run", file, "--noise", "dephasing=0.1"),
-        ("run", file, "--checkpoint", tmp_path / "c.h5"),
-        ("run", file, "--save", tmp_path / "s.h5"),
         ("plan", file, "--density"),
     ):
         error = refused([*map(str, words), "--precision", "q6"], capsys)
         assert "expected precision double or single, found q6" in error
-    circuit = generators.qft(6)
-    with pytest.raises(BadInput, match="expected precision double or single"):
-        simulate(circuit, precision="q8", checkpoint=tmp_path / "c.h5")
     with pytest.raises(BadInput, match="expected precision double or single"):
         quantum.DensityMatrix(4, precision="q8")
     with pytest.raises(BadInput, match="at least 4 qubits"):

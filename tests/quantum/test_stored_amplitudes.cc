@@ -2,6 +2,7 @@
 #include "quantum/state/stored_amplitudes.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -167,6 +168,73 @@ TEST(StoredState, DisksThatFailAreErrors) {
   EXPECT_EQ(stored.apply({&x, 1}).passes, 1);
   EXPECT_THROW((void)stored.local<float>(), BadInput);
   EXPECT_THROW((void)variances(stored, {}), BadInput);
+}
+
+// A run with a checkpoint before every pass, and what its last one has besides the file.
+struct Interrupted {
+  SimulationOptions options;
+  CheckpointState last;
+  int checkpoints = 0;
+
+  explicit Interrupted(const std::string& name, Precision precision) {
+    options.precision = precision;
+    options.shots = 200;
+    options.seed = 3;
+    options.state = on_disk(14 + 4);
+    options.state.file = name;
+    options.due = [] { return true; };
+    options.keep = [this](const State& state, const CheckpointState& checkpoint) {
+      state.file()->complete();
+      last = checkpoint;
+      options.state.kept = state.file()->number();
+      ++checkpoints;
+      state.file()->turn();
+    };
+    options.restore = [](const State& state) { state.file()->adopt(); };
+  }
+  [[nodiscard]] SimulationResult run(const Circuit& circuit) {
+    options.resume = checkpoints > 0 ? &last : nullptr;
+    return simulate(circuit, Group::alone(), options);
+  }
+};
+
+TEST(StoredState, AnErrorOfTheDiskLeavesTheLastCheckpoint) {
+  const std::string name = folder() + "/onehop-checkpoint-" + std::to_string(getpid());
+  Circuit c = random_circuit(16, 1);
+  c.clbits = 2;
+  Operation& measured = c.operations.emplace_back();
+  measured.kind = OperationKind::measure;
+  measured.targets = {3, 15};
+  measured.clbits = {0, 1};
+  Operation conditional = gate("x", {3});
+  conditional.condition = {.clbits = {0}, .value = 1};
+  c.operations.push_back(conditional);
+  const Circuit more = random_circuit(16, 1);
+  c.operations.insert(c.operations.end(), more.operations.begin(), more.operations.end());
+  SimulationOptions plain;
+  plain.shots = 200;
+  plain.seed = 3;
+  const auto expected = simulate(c, Group::alone(), plain);
+  int failed = 0;
+  for (int after = 40;; after += after) {
+    Interrupted interrupted(name, Precision::double_precision);
+    AmplitudeFile::transfers_until_error = after;
+    try {
+      static_cast<void>(interrupted.run(c));
+      AmplitudeFile::transfers_until_error = -1;
+      break;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("the last checkpoint stays"), std::string::npos) << error.what();
+    }
+    AmplitudeFile::transfers_until_error = -1;
+    if (interrupted.checkpoints > 1) ++failed;
+    const auto found = interrupted.run(c);
+    EXPECT_EQ(found.outcomes.of_shot, expected.outcomes.of_shot);
+    EXPECT_EQ(found.runs, expected.runs);
+    EXPECT_LT(distance(found.factors.at(0).state->gather(), expected.factors.at(0).state->gather()), 1e-12);
+  }
+  EXPECT_GT(failed, 2);
+  for (const char* end : {".0", ".1"}) std::filesystem::remove(name + end);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Circuits for checkpoints, and runs that end before they are done."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,25 +16,30 @@ class Killed(Exception):
     """An exception that stands for any cause that ends a program."""
 
 
-def mixed_circuit(seed: int) -> quantum.Circuit:
-    """Gates, swaps, measurements inside, conditions, a reset; six qubits."""
-    circuit = quantum.Circuit(6, 4)
+def mixed_circuit(seed: int, qubits: int = 6) -> quantum.Circuit:
+    """Gates, swaps, measurements inside, conditions, a reset."""
+    circuit = quantum.Circuit(qubits, 4)
     rng = np.random.default_rng(seed)
     for part in range(4):
-        for qubit in range(6):
+        for qubit in range(qubits):
             circuit.ry(rng.uniform(1, 2), qubit)
-        for operation in brute_force.random_circuit(6, 8, seed + part, 2).operations:
+        for operation in brute_force.random_circuit(qubits, qubits + 2, seed + part, 2).operations:
             circuit.add(operation)
-        circuit.swap(*rng.permutation(6)[:2].tolist())
+        circuit.swap(*rng.permutation(qubits)[:2].tolist())
         if part < 3:
-            circuit.measure(int(rng.integers(6)), part)
+            circuit.measure(int(rng.integers(qubits)), part)
             with circuit.when(part):
-                circuit.x(int(rng.integers(6))).h(0)
+                circuit.x(int(rng.integers(qubits))).h(0)
     return circuit.reset(1).h(1).measure(5, 3)
 
 
 def killed_at(
-    when: int, circuit: quantum.Circuit, file: Path, ranks: int, observables: tuple[str, ...] = (OBSERVABLE,)
+    when: int,
+    circuit: quantum.Circuit,
+    file: Path,
+    ranks: int,
+    observables: tuple[str, ...] = (OBSERVABLE,),
+    **more: Any,
 ) -> int:
     """Run with a checkpoint at every step, raise before step `when`, and return the number of steps seen."""
     steps = [0] * ranks
@@ -53,6 +59,7 @@ def killed_at(
             checkpoint=file,
             every=1e-9,
             progress=progress,
+            **more,
         )
 
     try:

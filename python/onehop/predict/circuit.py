@@ -22,7 +22,7 @@ from onehop.predict.common import (
 )
 from onehop.quantum import Circuit, CircuitPlan
 from onehop.quantum.circuit_plan import LARGEST_STATE, plan_states
-from onehop.quantum.simulation_options import BLOCK_BITS
+from onehop.quantum.precision import BLOCK_BITS
 from onehop.text import counted
 
 

@@ -13,7 +13,7 @@ from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.parameters import Expression, Parameter
-from onehop.quantum.simulator import Result, simulate
+from onehop.quantum.simulator import Result, remove_checkpoint, simulate
 from onehop.quantum.state import State
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "parse_qasm",
     "plan",
     "plan_density",
+    "remove_checkpoint",
     "simulate",
     "simulate_density",
     "simulate_trajectories",

@@ -10,26 +10,10 @@ from typing import Any
 
 from onehop import _core
 from onehop.arguments import require_seed
-from onehop.error import BadInput, Mismatch, WrongType
+from onehop.error import Mismatch, WrongType
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, LARGEST_SHOTS, Options, option
-
-# In the last four the state is kept encoded by the codec of this name.
-PRECISIONS = ("double", "single", "fp16", "bf16", "q8", "q6")
-BLOCK_BITS = 4  # so many bits of an amplitude's place stay together
-
-
-def is_encoded(precision: str) -> bool:
-    """Whether the precision keeps the state encoded."""
-    return precision in PRECISIONS[2:]
-
-
-def require_plain(precision: str, what: str) -> None:
-    """Raise BadInput if the precision keeps the state encoded, which `what` does not take."""
-    if is_encoded(precision):
-        raise BadInput(
-            f"{what}: expected precision double or single, found {precision}, which keeps the state encoded"
-        )
+from onehop.quantum.precision import PRECISIONS
 
 
 class Duration(float):
@@ -107,7 +91,8 @@ class SimulationOptions(Options):
     )
     state_folder: str | Path | None = option(
         None,
-        "Keep the state in a file in FOLDER, which is gone after the run, and a part of it in memory. For one rank.",
+        "Keep the state in a file in FOLDER, which is gone after the run, and a part of it in memory. For one rank; a "
+        "checkpoint must be in FOLDER, too.",
         kind=str,
         metavar="FOLDER",
     )

@@ -23,12 +23,8 @@ from onehop.quantum.clifford import CliffordCircuit, NotClifford, has_stim
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
 from onehop.quantum.profile import Profile, peak_flops
 from onehop.quantum.run.checkpoint import Checkpoints
-from onehop.quantum.simulation_options import (
-    METHODS,
-    SimulationOptions,
-    common_seed,
-    core_options,
-)
+from onehop.quantum.run.checkpoint import remove_checkpoint as remove_checkpoint
+from onehop.quantum.simulation_options import METHODS, SimulationOptions, common_seed, core_options
 from onehop.quantum.state import State
 from onehop.quantum.steps import require_certain
 from onehop.text import counted, seconds_text

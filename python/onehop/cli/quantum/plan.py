@@ -29,8 +29,9 @@ from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel
 from onehop.quantum.circuit_plan import LARGEST_STATE, lower_bounds, predict
+from onehop.quantum.precision import PRECISIONS, require_plain
 from onehop.quantum.run.serialization import read_circuit
-from onehop.quantum.simulation_options import PRECISIONS, SimulationOptions, require_plain
+from onehop.quantum.simulation_options import SimulationOptions
 from onehop.quantum.simulator import clifford_of
 from onehop.text import bytes_text, counted, digits_text, ranges, seconds_text
 

@@ -32,13 +32,13 @@ from onehop.quantum import (
 from onehop.quantum.circuit_plan import keep_rate, levels_of, predict
 from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import save_state
-from onehop.quantum.run.checkpoint import remove_checkpoint
 from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.notebook import counts_figure
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.precision import PRECISIONS
 from onehop.quantum.profile import Profile
+from onehop.quantum.run.checkpoint import remove_checkpoint
 from onehop.quantum.run.serialization import read_circuit, share_circuit
-from onehop.quantum.simulation_options import PRECISIONS
 from onehop.text import bytes_text, counted, rate_text, seconds_text
 
 

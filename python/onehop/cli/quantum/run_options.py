@@ -19,7 +19,8 @@ from onehop.quantum.gradients import is_pure
 from onehop.quantum.io.state_file import check_state_file
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.parameters import values_of
-from onehop.quantum.simulation_options import SimulationOptions, require_plain
+from onehop.quantum.precision import require_plain
+from onehop.quantum.simulation_options import SimulationOptions
 from onehop.quantum.simulator import clifford_of
 
 GRACE_OF_CHECKPOINT = 600.0

@@ -30,7 +30,7 @@ from onehop.group import Group, together
 from onehop.output import check_file_target, check_name, open_unfinished, unfinished_file
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
-from onehop.quantum.simulation_options import BLOCK_BITS, PRECISIONS, is_encoded
+from onehop.quantum.precision import BLOCK_BITS, PRECISIONS, is_encoded
 from onehop.text import counted
 
 
@@ -289,7 +289,10 @@ class StoredState:
         """Check a block of amplitudes against its checksum."""
         if hashlib.sha256(data).digest() != self.checksums[number].tobytes():
             raise damaged(self.file, f"block {number} of its amplitudes does not match its checksum")
-        if not is_encoded(self.precision) and not np.isfinite(np.frombuffer(data, _stored_as(self.precision)[0])).all():
+        if (
+            not is_encoded(self.precision)
+            and not np.isfinite(np.frombuffer(data, _stored_as(self.precision)[0])).all()
+        ):
             raise damaged(self.file, f"block {number} of its amplitudes holds numbers that are not finite")
 
 
@@ -317,13 +320,22 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
     else:
         require(file, type(own) is int and own in (0, 1), "the number 0 or 1 of a file", f"{own!r:.40}")
         place = Path(f"{check_name(file, 'a state')}.{own}")
-        require(file, place.is_file() and not place.is_symlink(), f"its amplitudes in {place}", "no such file")
+        require(
+            file, place.is_file() and not place.is_symlink(), f"its amplitudes in {place}", "no such file"
+        )
     bits = attributes.get("bits")
     is_order = isinstance(bits, list) and sorted(map(repr, bits)) == sorted(map(repr, range(qubits)))
     require(file, is_order, f"each bit from 0 to {qubits - 1} once", f"{bits!r:.80}")
     checksums, about = _checksums(file, arrays, qubits, precision), _about(file, attributes.get("about"))
-    are_flips = type(flips) is int and 0 <= flips < 1 << qubits and flips % ((1 << qubits) // len(checksums)) == 0
-    require(file, are_flips and (own is None or flips == 0), f"flips of {counted(qubits, 'bit')}", f"{flips!r:.40}")
+    are_flips = (
+        type(flips) is int and 0 <= flips < 1 << qubits and flips % ((1 << qubits) // len(checksums)) == 0
+    )
+    require(
+        file,
+        are_flips and (own is None or flips == 0),
+        f"flips of {counted(qubits, 'bit')}",
+        f"{flips!r:.40}",
+    )
     if is_encoded(precision):
         numbers = about.get("encoding")
         is_pair = isinstance(numbers, list) and [type(one) for one in numbers] == [float, float]

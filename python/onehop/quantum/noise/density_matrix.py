@@ -17,7 +17,7 @@ from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import sums_of
-from onehop.quantum.simulation_options import require_plain
+from onehop.quantum.precision import require_plain
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 from onehop.quantum.state import State
 from onehop.quantum.steps import Program, matrix_entries

@@ -18,7 +18,8 @@ from onehop.quantum.noise.core_program import noisy_program
 from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.model import NoiseModel, warn_without
 from onehop.quantum.observables import PauliSum, core_sum, real_where_real, sums_of
-from onehop.quantum.simulation_options import common_seed, core_options, require_plain
+from onehop.quantum.precision import require_plain
+from onehop.quantum.simulation_options import common_seed, core_options
 from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State
 

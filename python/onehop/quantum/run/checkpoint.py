@@ -28,8 +28,8 @@ from onehop.quantum.io.state_file import (
     require,
     write_state,
 )
+from onehop.quantum.precision import BLOCK_BITS, is_encoded
 from onehop.quantum.run.serialization import pack
-from onehop.quantum.simulation_options import BLOCK_BITS, is_encoded
 from onehop.text import counted
 
 # Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
@@ -44,14 +44,15 @@ def circuit_digest(circuit: Circuit) -> str:
 
 
 def remove_checkpoint(file: str | Path) -> None:
-    """Remove the checkpoint of a finished run, with the files of a state on disk. Raises OSError."""
+    """Remove the checkpoint of a finished run, if it is there, with the files of a state on disk. Raises OSError."""
     import h5py
 
-    with h5py.File(file) as stored:
-        ends = ["", ".0", ".1"] if "number" in stored.attrs else [""]
     place = check_name(file, "checkpoint")
-    for end in ends:
-        remove_output(f"{place}{end}")
+    if place.exists():
+        with h5py.File(place, locking=False) as stored:
+            ends = ["", ".0", ".1"] if "number" in stored.attrs else [""]
+        for end in ends:
+            remove_output(f"{place}{end}")
 
 
 class Checkpoints:
@@ -202,7 +203,7 @@ def _check_folder(found: Path, folder: str | Path, ranks: int) -> None:
         raise BadInput(f"state_folder: expected 1 rank, found {ranks}; its threads share the work")
     if not Path(folder).is_dir() or not found.samefile(folder):
         raise BadInput(
-            f"checkpoint: expected a file in the state_folder {folder}, whose files are a part of it, found one in {found}"
+            f"checkpoint: expected a file in the state_folder {folder}, whose files belong to it, found one in {found}"
         )
 
 
