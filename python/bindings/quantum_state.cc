@@ -1,5 +1,7 @@
 #include "onehop/quantum/state.h"
 
+#include <nanobind/stl/array.h>
+
 #include "onehop/quantum/simulator.h"
 #include "python/bindings/quantum_arrays.h"
 #include "quantum/simulator/circuit_cache.h"

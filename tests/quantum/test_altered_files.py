@@ -148,6 +148,8 @@ def about_changes(about: dict[str, Any]) -> dict[str, Change]:
             for value in [*values, "gone"]:
                 if name == "circuit" and isinstance(value, str) and value != "gone":  # a name is arbitrary
                     continue
+                if name == "fidelity_estimate" and value in (0.5, True):  # another estimate, and equal to 1
+                    continue
                 changed = {**part, name: value}
                 if value == "gone":
                     del changed[name]

@@ -16,7 +16,7 @@ import pytest
 from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, _core, quantum
 from onehop.cli import main
-from onehop.quantum import remove_checkpoint, simulate
+from onehop.quantum import generators, remove_checkpoint, simulate
 from ranks import PATIENCE, Ranks
 from threads import run_threads
 
@@ -58,7 +58,7 @@ def test_encoded_states_resume_on_other_numbers_of_ranks(tmp_path: Path, precisi
                 assert found.counts == expected.counts
                 assert found.runs == expected.runs
                 assert found.expectations == pytest.approx(expected.expectations, abs=tolerance)
-                assert 1 - found.fidelity_estimate == pytest.approx(1 - expected.fidelity_estimate, rel=0.3)
+                assert 1 - found.fidelity_estimate == pytest.approx(1 - expected.fidelity_estimate, rel=0.6)
     with h5py.File(file) as stored:  # the encoded bytes
         assert stored["amplitudes"].shape == (_core.bytes_per_amplitude(precision) * 2**10,)
     state = quantum.State.load(file)
@@ -118,6 +118,7 @@ def test_a_run_in_memory_goes_on_on_disk(tmp_path: Path) -> None:
     (found,) = resume(circuit, file, state_folder=tmp_path, state_memory=TILES)
     assert found.memory == expected.memory
     assert found.expectations == pytest.approx(expected.expectations, abs=1e-12)
+    del found  # the file that it goes on in is gone with its state
     # And back: the checkpoint in memory replaces that on disk.
     assert killed_at(2, circuit, file, 1, state_folder=tmp_path) == 2
     assert killed_at(2, circuit, file, 2) == 2
@@ -244,7 +245,7 @@ def test_where_a_checkpoint_on_disk_may_be(tmp_path: Path) -> None:
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program, file, state = (tmp_path / name for name in ("a.qasm", "run.h5", "state.h5"))
-    quantum.generators.qft(12).save(program)
+    generators.qft(12).save(program)
     circuit = quantum.load_qasm(program)
     words = [
         "run",

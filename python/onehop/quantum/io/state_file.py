@@ -57,16 +57,18 @@ def write_state(
     group: Group,
     about: Mapping[str, Any],
     more: Mapping[str, NDArray[Any]],
+    in_place: bool = False,
 ) -> None:
     """Write a state in its current layout, with further data. Collective.
 
-    A file of this name is replaced when the new one is complete and on the disk. A state in a file with a name stays
-    there and is not copied.
+    A file of this name is replaced when the new one is complete and on the disk. With `in_place`, the amplitudes of a
+    state on disk are not copied: its own file is beside this one.
     """
+    number = state.file_number if in_place else -1
     with together(group, f"cannot write {file}"):
         check_state_file(file)
         _check_attributes(about)
-        if state.file_number >= 0:
+        if number >= 0:
             state.complete_file()
     if is_encoded(state.precision):
         about = {**about, "encoding": state.encoding()}
@@ -76,14 +78,14 @@ def write_state(
         with together(group, f"cannot write {file}"):
             if group.rank == 0:
                 handle = output.enter_context(unfinished_file(file)).fileno()
-                offset = _create(_same_file(handle), state, about, more)
+                offset = _create(_same_file(handle), state, about, more, number)
                 share = offset, _same_file(handle).readlink().name, os.fstat(handle).st_uid
         offset, name, owner = json.loads(group.allgather(json.dumps(share).encode())[0])
         sums = b""
         with together(group, f"cannot write {file}", f" on rank {group.rank}; all ranks must see its folder"):
             if group.rank < state.ranks:  # the other ranks hold copies of the same state
                 mine = os.dup(handle) if group.rank == 0 else open_unfinished(file, name, owner)
-                sums = _write_share(mine, state, offset)
+                sums = _write_share(mine, state, offset, writes=number < 0)
         everything = group.allgather(sums)
         with together(group, f"cannot write {file}"):
             if group.rank == 0:
@@ -138,7 +140,7 @@ def _written(file: Path, mode: str) -> Iterator[Any]:
 
 
 def _create(
-    file: Path, state: _core.State, about: Mapping[str, Any], more: Mapping[str, NDArray[Any]]
+    file: Path, state: _core.State, about: Mapping[str, Any], more: Mapping[str, NDArray[Any]], number: int
 ) -> int:
     """Fill an empty file with everything but amplitudes and checksums; return the offset of the amplitudes."""
     import h5py
@@ -150,13 +152,13 @@ def _create(
         wanted.set_layout(h5py.h5d.CONTIGUOUS)
         wanted.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         wanted.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-        if state.file_number < 0:
+        if number < 0:
             space = h5py.h5s.create_simple((int(size * each),))
             kept = h5py.h5t.py_create(kind, logical=True)
             data = h5py.h5d.create(stored.id, b"amplitudes", kept, space, wanted)
         else:
             data = None
-            stored.attrs["number"] = state.file_number
+            stored.attrs["number"] = number
         block = min(BLOCK, 1 << state.local_bits)
         stored.create_dataset("checksums", (size // block, 32), np.uint8)
         for name, values in more.items():
@@ -175,7 +177,7 @@ def _create(
         return 0 if data is None else int(data.get_offset())
 
 
-def _write_share(handle: int, state: _core.State, offset: int) -> bytes:
+def _write_share(handle: int, state: _core.State, offset: int, *, writes: bool) -> bytes:
     """Write the amplitudes of this rank and close the file; return the checksums of its blocks, 32 bytes each."""
     size = 1 << state.local_bits
     block = min(BLOCK, size)
@@ -185,7 +187,7 @@ def _write_share(handle: int, state: _core.State, offset: int) -> bytes:
         for first in range(0, size, block):
             data = memoryview(state.kept(first, block))
             sums.append(hashlib.sha256(data).digest())
-            while data and state.file_number < 0:
+            while data and writes:
                 written = os.pwrite(handle, data, position)
                 position += written
                 data = data[written:]

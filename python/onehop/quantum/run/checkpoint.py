@@ -93,7 +93,7 @@ class Checkpoints:
         if group.allgather(b"1" if self._file.exists() else b"")[0]:
             with together(group):
                 self._stored = self._read()
-                self._state = CheckpointReader(self._stored, stored).state()
+                self._state = CheckpointReader(self._stored, stored, circuit.clbits or circuit.qubits).state()
         self._last = time.monotonic()
 
     def _read(self) -> StoredState:
@@ -169,7 +169,7 @@ class Checkpoints:
             "fidelity_estimate": checkpoint.fidelity_estimate,
         }
         # Until the circuit is done, `bits` lists the bits of wires instead of qubits.
-        write_state(self._file, state, self._group, about, checkpoint_arrays(checkpoint))
+        write_state(self._file, state, self._group, about, checkpoint_arrays(checkpoint), in_place=True)
         if state.file_number >= 0:
             state.turn_file()
         elif self._stored is not None and self._stored.number >= 0 and self._group.rank == 0:
@@ -251,9 +251,10 @@ def check_settings(stored: StoredState) -> None:
 
 
 class CheckpointReader:
-    """Reads the state of a run of this circuit, which has no idle qubits, from its checkpoint."""
+    """Reads the state of a run of this circuit, which has no idle qubits, from its checkpoint; shots have `bits`."""
 
-    def __init__(self, stored: StoredState, circuit: _core.Circuit) -> None:
+    def __init__(self, stored: StoredState, circuit: _core.Circuit, bits: int) -> None:
+        self._bits = bits
         self._stored = stored
         self._circuit = circuit
         self._shots: int = stored.about["settings"]["shots"]
@@ -346,14 +347,14 @@ class CheckpointReader:
 
     def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
         """Read the outcomes of the shots; waiting shots and bits beyond the classical bits must be 0."""
-        clbits = self._circuit.clbits
+        clbits = self._bits
         words = (clbits + 63) // 64
         outcomes = self._array("outcomes", np.uint64, self._shots * words)
-        if self._shots == 0 or words == 0:
+        if self._shots == 0:
             return outcomes
         of_shot = outcomes.reshape(self._shots, words)
         beyond = clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any()
-        self._require(not beyond, f"outcomes of {clbits} classical bits", "more bits")
+        self._require(not beyond, f"outcomes of {clbits} bits", "more bits")
         early = of_shot[np.concatenate(waiting)].any()
         self._require(not early, "no outcomes of shots that wait for a run", "some")
         return outcomes
