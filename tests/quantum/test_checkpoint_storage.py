@@ -78,27 +78,26 @@ def test_states_of_few_qubits_are_not_encoded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("precision", ["double", "fp16"])
-def test_a_run_on_disk_resumes_at_every_pass(tmp_path: Path, precision: str) -> None:
+def test_a_run_on_disk_resumes_after_any_pass(tmp_path: Path, precision: str) -> None:
     circuit, file = mixed_circuit(1, 17), tmp_path / "run.h5"
     stored = {"precision": precision, "state_folder": tmp_path, "state_memory": TILES}
     tolerance = 1e-12 if precision == "double" else 1e-3
     expected = simulate(circuit, shots=50, seed=3, observables=[OBSERVABLE], precision=precision)
-    steps = killed_at(10**9, circuit, file, 1, **stored)
-    assert steps > 20  # passes
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5", f"run.h5.{number_of(file)}"]
-    for when in (1, 2, 3, steps // 2, steps - 1):
-        remove_checkpoint(file)
-        assert list(tmp_path.iterdir()) == []
+    for when in (2, 5, 11):
         assert killed_at(when, circuit, file, 1, **stored) == when
-        assert len(list(tmp_path.iterdir())) == 2
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["run.h5", f"run.h5.{number_of(file)}"]
         results = resume(circuit, file, **stored)
-        if when == steps // 2:  # also in memory
+        if when == 5:  # also in memory
             results += resume(circuit, file, 4, precision=precision)
         for found in results:
             assert found.counts == expected.counts
             assert found.memory == expected.memory
             assert found.runs == expected.runs
             assert found.expectations == pytest.approx(expected.expectations, abs=tolerance)
+        if when != 11:
+            remove_checkpoint(file)
+            del found, results
+            assert list(tmp_path.iterdir()) == []
     # Nothing that was written after the checkpoint is in its state.
     before = quantum.State.load(file).vector()
     found = simulate(circuit, shots=50, observables=[OBSERVABLE], checkpoint=file, every=1e9, **stored)
