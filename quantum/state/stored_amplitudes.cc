@@ -80,7 +80,7 @@ DiskTiles disk_tiles(Precision precision, int bits, std::int64_t memory) {
   const int least = is_encoded(precision) ? 15 : 9;
   tiles.low_bits = std::min(bits, std::clamp(tiles.tile_bits - usual_high_bits, least, most_low_bits));
   tiles.needed = need(tiles.tile_bits);
-  tiles.smallest = need(std::min(bits, least + least_high_bits));
+  tiles.smallest = std::min(need(bits), need(std::min(bits, least + least_high_bits)));
   return tiles;
 }
 

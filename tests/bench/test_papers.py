@@ -121,13 +121,13 @@ def test_predictions_without_a_paper(studies: dict[str, Study]) -> None:
     qws = studies["qws"]
     times = [
         prediction(qws, f"an iteration, {nodes}, neighbours one hop apart")
-        for nodes in ("1 node", "256 nodes", "4,096 nodes")
+        for nodes in ("1 node", "256 nodes", "4096 nodes")
     ]
     assert times == pytest.approx([31.1, 44.2, 48.2], abs=0.05)
-    far = prediction(qws, "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart")
+    far = prediction(qws, "an iteration on 4096 nodes, row-major ranks over neighbours one hop apart")
     assert far == pytest.approx(6.3, abs=0.05)
     sums = [
-        prediction(qws, f"two sums of an iteration on 4,096 nodes, {way}")
+        prediction(qws, f"two sums of an iteration on 4096 nodes, {way}")
         for way in ("by doubling", "direct, as onehop makes them")
     ]
     assert sums == [pytest.approx(14, abs=0.5), pytest.approx(6600, abs=50)]
@@ -181,7 +181,7 @@ def test_qws(studies: dict[str, Study]) -> None:
     found = studies["qws"]
     assert found.row("interfaces, pattern 1").model == pytest.approx(27.2, abs=0.05)
     assert found.row("interfaces, round robin").model == pytest.approx(36.3, abs=0.05)
-    ratio = prediction(found, "hopping term, 4,096 nodes over 256, neighbours one hop apart")
+    ratio = prediction(found, "hopping term, 4096 nodes over 256, neighbours one hop apart")
     assert ratio == pytest.approx(1, abs=0.02)
     near, far, compute = found.panels[1].curves
     assert far.y[-1] > 4 * near.y[-1]

@@ -1,8 +1,10 @@
 """Blocks of arrays in files, and files that shrink while they are read."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -107,11 +109,23 @@ def test_vectors_of_a_file_that_shrinks(tmp_path: Path, monkeypatch: pytest.Monk
         read_vectors(str(path), geometry, Group.alone())
 
 
-def test_a_rank_that_cannot_read_the_file_is_heard_by_all(gauge: Gauge, tmp_path: Path) -> None:
-    path = tmp_path / "field"
-    path.write_bytes(FILES["ildg"](gauge))
-    missing = tmp_path / "missing"
-    refused_on(2, "cannot read", lambda group: read_gauge(str(path if group.rank == 0 else missing), group))
+def test_a_rank_that_cannot_read_the_file_is_heard_by_all(
+    gauge: Gauge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, here, real = str(tmp_path / "field"), local(), reader.read_header
+    Path(path).write_bytes(FILES["ildg"](gauge))
+
+    def header(*arguments: Any) -> Any:
+        if here.rank == 1:
+            raise FileNotFoundError(errno.ENOENT, "gone")
+        return real(*arguments)
+
+    def read_on(group: Group) -> None:
+        here.rank = group.rank
+        read_gauge(path, group)
+
+    monkeypatch.setattr(reader, "read_header", header)
+    refused_on(2, "cannot read", read_on)
 
 
 def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -322,7 +322,7 @@ def test_plots_say_what_they_leave_out(tmp_path: Path) -> None:
         {"circuit": "c", "qubits": 5, "shots": sum(counts.values()), "counts": counts},
     )
     drawn = (tmp_path / "p.svg").read_text()
-    assert "c: 5 qubits, 2,704 shots" in drawn
+    assert "c: 5 qubits, 2704 shots" in drawn
     assert "8 outcomes not shown" in drawn
     run_command.draw(
         str(tmp_path / "p.png"), {"circuit": "c", "qubits": 5, "shots": 1, "counts": {"00000": 1}}

@@ -33,6 +33,17 @@ StateOptions on_disk(int memory_bits) {
   return {.threads = 2, .folder = folder(), .memory = std::int64_t{3} << memory_bits};
 }
 
+// As one tile it needs no room for others.
+TEST(StoredState, FitsWhereMemoryHoldsAllOfIt) {
+  for (const Precision precision : {Precision::double_precision, Precision::single_precision, Precision::q8}) {
+    for (int bits = 1; bits <= 24; ++bits) {
+      const DiskTiles tiles = disk_tiles(precision, bits, bytes_of_amplitudes(precision, bits));
+      EXPECT_EQ(tiles.tile_bits, bits);
+      EXPECT_GE(tiles.needed, tiles.smallest) << bits;
+    }
+  }
+}
+
 TEST(BigTiles, PassesDoWhatTheOperationsDo) {
   Random random(4);
   for (int round = 0; round < 40; ++round) {

@@ -40,7 +40,7 @@ def _weak_scaling(study: Study) -> None:
         curves["row-major ranks"].append((_HOPPING_TERMS * far + sums) * 1e6)
     # The talk has no times against the number of nodes, only the words "good weak scaling": nothing to compare with.
     large = counts.index(256.0)
-    case = "hopping term, 4,096 nodes over 256, neighbours one hop apart"
+    case = "hopping term, 4096 nodes over 256, neighbours one hop apart"
     study.predict(case, exchange[-1] / exchange[large], "x")
     for count, us in zip(counts, curves["neighbours one hop apart"], strict=True):
         if count in (1, counts[large], counts[-1]):
@@ -50,10 +50,10 @@ def _weak_scaling(study: Study) -> None:
         ("by doubling", sum_seconds),
         ("direct, as onehop makes them", direct_sum_seconds),
     ):
-        case = f"two sums of an iteration on 4,096 nodes, {title}"
+        case = f"two sums of an iteration on 4096 nodes, {title}"
         study.predict(case, 2 * seconds(machine, traffic.ranks) * 1e6, "µs")
     near_us, far_us = (curves[name][-1] for name in ("neighbours one hop apart", "row-major ranks"))
-    case = "an iteration on 4,096 nodes, row-major ranks over neighbours one hop apart"
+    case = "an iteration on 4096 nodes, row-major ranks over neighbours one hop apart"
     study.predict(case, far_us / near_us, "x")
     lines = [
         Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
