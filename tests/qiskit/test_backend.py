@@ -116,9 +116,10 @@ def test_sampler() -> None:
 
 
 def test_estimator_refuses_states_that_depend_on_chance() -> None:
-    """Of a density matrix, resets are exact."""
+    """Of a density matrix, resets are exact; those of qubits that are still 0 do nothing."""
     reset, measured, last = (QuantumCircuit(2, 1) for _ in range(3))
     for circuit in (reset, measured, last):
+        circuit.reset([0, 1])
         circuit.h(0)
         circuit.cx(0, 1)
     reset.reset(0)

@@ -145,11 +145,17 @@ def matrix_entries(values: NDArray[np.complex128], *, normalize: bool) -> NDArra
 def require_certain(circuit: Circuit, *, mixed: bool = False) -> None:
     """Raise BadInput for a circuit whose final state, before the last measurements, depends on chance.
 
-    On a `mixed` state channels and resets have no outcomes.
+    On a `mixed` state channels and resets have no outcomes; the reset of a qubit that is still 0 has none anywhere.
     """
+    first: dict[int, int] = {}  # the operation after which a qubit need not be 0
+    for place, one in enumerate(circuit.operations):
+        if one.kind not in ("reset", "barrier"):
+            for qubit in (*one.targets, *one.controls):
+                first.setdefault(qubit, place)
     later: set[int] = set()  # qubits on which operations follow
-    for one in reversed(circuit.operations):
-        random = not mixed and one.kind in ("reset", "channel")
+    for place, one in reversed(list(enumerate(circuit.operations))):
+        is_zero = one.kind == "reset" and all(first.get(qubit, place) >= place for qubit in one.targets)
+        random = not mixed and not is_zero and one.kind in ("reset", "channel")
         if random or one.condition or (one.kind == "measure" and not later.isdisjoint(one.targets)):
             raise BadInput(
                 f"{circuit.name or 'the circuit'}: expected gates and final measurements for a state or expectation "
