@@ -18,6 +18,7 @@
 #include "quantum/engine/big_tiles.h"
 #include "quantum/engine/engine_diagonal.h"
 #include "quantum/state/sampling.h"
+#include "quantum/state/state_impl.h"
 #include "tests/support/local_operations.h"
 #include "tests/support/thrown.h"
 
