@@ -77,7 +77,8 @@ Holdings holdings() {
 // A rank opens the descriptors by which it watches the others in all-gathers when it first waits long for them.
 void wait_long(const Group& group) {
   for (int late = 0; late < group.size(); ++late) {
-    if (group.rank() == late) nap(0.1);
+    group.barrier();
+    if (group.rank() == late) nap(0.5);
     group.barrier();
   }
 }
