@@ -12,6 +12,7 @@ from onehop_bench.plot import (
     PEER_COLOURS,
     case_axis,
     case_text,
+    limit_name,
     log_scale,
     save_plot,
     shared_legend,
@@ -63,7 +64,7 @@ def draw_bars(
     cases: Sequence[str],
     limits: Sequence[float | None] = (),
     *,
-    limit: str = "roofline",
+    limit: str = "",
     log: bool = False,
     legend: bool = True,
 ) -> None:
@@ -96,14 +97,14 @@ def draw_bars(
 
 
 def draw_rates(axes: Any, rows: Sequence[Row]) -> None:
-    """Draw the GFLOP/s per rank of onehop, plain MPI and scalar code, with the rate of the roofline."""
+    """Draw the GFLOP/s per rank of onehop, plain MPI and scalar code, with the rate that `limit_us` allows."""
     others = dict.fromkeys(name for row in rows for name in row.peers)
     others |= dict.fromkeys(name for row in rows for name in row.variants if name == "scalar code")
     bars = bars_of(rows, others, Row.gflops)
     limits = [row.limit_us and row.gflops(row.limit_us) for row in rows]
     fastest = max(rate for bar in bars for rate in bar.values if rate is not None)
     far = max((rate for rate in limits if rate is not None), default=0) > 4 * fastest
-    draw_bars(axes, bars, [row.case for row in rows], limits, log=far)
+    draw_bars(axes, bars, [row.case for row in rows], limits, limit=limit_name(rows), log=far)
     axes.set_ylabel("GFLOP/s per rank (median)")
 
 
@@ -114,7 +115,7 @@ def _draw_variants(axes: Any, row: Row) -> None:
     names = sorted(rates, key=rates.__getitem__)
     axes.barh(names, [rates[name] for name in names], color="tab:red")
     if row.limit_us is not None:
-        axes.axvline(row.gflops(row.limit_us), label="roofline", color="black", linestyle=":")
+        axes.axvline(row.gflops(row.limit_us), label=limit_name([row]), color="black", linestyle=":")
         axes.legend(fontsize=8)
     axes.tick_params(axis="y", labelsize=8)
     axes.set_xlabel(f"GFLOP/s per rank (median), {case_text(row.case)}")
@@ -157,7 +158,7 @@ def save_solver_plot(result: Bench, file: str) -> None:
     peers = dict.fromkeys(name for row in parts for name in row.peers)
     bars = bars_of(parts, [*peers, "scalar code"], milliseconds)
     limits = [milliseconds(row, row.limit_us) for row in parts]
-    draw_bars(part_axes, bars, [row.case for row in parts], limits, log=True)
+    draw_bars(part_axes, bars, [row.case for row in parts], limits, limit=limit_name(parts), log=True)
     for axes, title in ((whole_axes, "whole solves"), (part_axes, "iterations")):
         axes.set_title(title, fontsize=10)
         axes.set_ylabel("time in ms (median)")

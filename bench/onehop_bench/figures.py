@@ -19,6 +19,8 @@ from onehop.output import make_folder
 from onehop.text import counted
 from onehop_bench.bars import Bar, draw_bars, draw_rates, save_circuit_plot, save_rate_plot, save_solver_plot
 from onehop_bench.plot import (
+    BEST_PEER,
+    RAW,
     SPEED_OF_LIGHT,
     draw_known,
     draw_ours,
@@ -88,8 +90,7 @@ def _draw_best(axes: Any, rows: Sequence[Row], label: str) -> None:
     """Draw lines over the size: onehop, the best peer of each size, and bare code."""
     rows = [row for row in rows if row.bytes]
     sizes = [row.bytes for row in rows]
-    look = {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 5}
-    draw_known(axes, sizes, [row.best_peer_us for row in rows], label="best MPI call", **look)
+    draw_known(axes, sizes, [row.best_peer_us for row in rows], label="best MPI call", **BEST_PEER)
     draw_known(axes, sizes, [row.limit_us for row in rows], label=limit_name(rows), **SPEED_OF_LIGHT)
     draw_ours(axes, rows, sizes, "onehop")
     row_axis(axes, rows, label)
@@ -145,6 +146,29 @@ def _halo(results: Sequence[Bench], file: str) -> None:
     save_figure(figure, file)
 
 
+def _codecs(results: Sequence[Bench], file: str) -> None:
+    """A panel for each codec, with the raw sum and the best MPI call, which take part in the same rounds."""
+    codecs: dict[str, list[Row]] = {}
+    for row in results[0].rows:
+        codecs.setdefault(row.codec, []).append(row)
+    raw = codecs.pop("raw")
+    figure = empty_figure(WIDTH, 4.2)
+    panels = figure.subplots(1, len(codecs), sharey=True, squeeze=False)[0]
+    for axes, (codec, rows) in zip(panels, codecs.items(), strict=True):
+        sizes = [row.bytes for row in rows]
+        draw_known(axes, sizes, [row.best_peer_us for row in raw], label="best MPI call", **BEST_PEER)
+        draw_known(axes, sizes, [row.ours_us for row in raw], label="onehop, raw", **RAW)
+        draw_ours(axes, rows, sizes, "onehop, with the codec")
+        row_axis(axes, rows, "size of the array")
+        log_scale(axes)
+        axes.set_title(codec, fontsize=10)
+        axes.grid(alpha=0.3)
+    panels[0].set_ylabel("time in µs (median)")
+    shared_legend(figure, panels)
+    figure.suptitle(machine_text(results[0].host), fontsize=9, wrap=True)
+    save_figure(figure, file)
+
+
 def _plain(source: str, draw: Callable[..., None] = save_plot, **options: Any) -> Figure:
     """What the benchmark draws with --plot."""
     return Figure((source,), lambda results, file: draw(results[0], file, **options))
@@ -165,7 +189,7 @@ FIGURES = {
     "channel": _plain("channel"),
     "halo": Figure(("halo",), _halo),
     "poisson": _plain("poisson"),
-    "codecs": _plain("allreduce-codecs"),
+    "codecs": Figure(("allreduce-codecs",), _codecs),
     "simulators": _plain("circuits", save_circuit_plot),
     "permutation": _plain("permutation"),
     "scaling": _plain("scaling", save_scaling_plot),

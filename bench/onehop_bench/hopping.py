@@ -63,11 +63,13 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     """A note with the rates of a case, and what faces, MPI and scalar code cost."""
     us = {candidate.name: candidate.us for candidate in samples}
     ours = samples[0].us
-    limit = next(candidate.us for candidate in samples if candidate.role == "speed_of_light")
+    name, limit = next(
+        (one.name.partition(": ")[2], one.us) for one in samples if one.role == "speed_of_light"
+    )
     text = f"{case}: {rate_text(flops / np.median(ours) * 1e6, 'FLOP/s', 3)} per rank, "
     text += f"{seconds_text(np.median(ours) * 1e-6, 3)}, "
     rate = size / np.median(limit) / 1e3
-    text += f"{100 * np.median(limit / ours):.0f} % of the roofline at {rate_text(rate * 1e9, digits=3)}"
+    text += f"{100 * np.median(limit / ours):.0f} % of {name} at {rate_text(rate * 1e9, digits=3)}"
     if (reading := us.get("reading as many bytes from memory")) is not None:
         rate = size / np.median(reading) / 1e3
         text += f", {100 * np.median(reading / ours):.0f} % of memory's {rate_text(rate * 1e9, digits=3)}"
@@ -130,7 +132,7 @@ def _improvements(on: Run, block: Block, precision: str) -> Row:
 def bench_dslash(options: Dslash) -> None:
     """Apply the HISQ hopping term to the sites of one parity.
 
-    The roofline is the time to read as many bytes as it must move.
+    Beside it stands the time to read as many bytes as it must move.
     """
     default = "12x12x12x12" if options.improvements else "8x8x8x8,12x12x12x12,16x16x16x16,24x24x24x24"
     blocks = four_directions(options.blocks, default)
@@ -176,7 +178,7 @@ class Wilson(ThreadsOptions, PlotOptions, RanksBenchOptions):
 def bench_wilson(options: Wilson) -> None:
     """Apply the Wilson hopping term to the sites of one parity.
 
-    The roofline is the time to move as many bytes as the term must move.
+    Beside it stands the time to move as many bytes as the term must move.
     """
     lattices = four_directions(options.lattices, "16x16x16x16,24x24x24x24", "--lattices")
 

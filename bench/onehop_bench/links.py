@@ -49,7 +49,7 @@ class Smearing(AloneOptions):
 def bench_smearing(options: Smearing) -> None:
     """Compute the fat and long links of staggered quarks.
 
-    The roofline is the time to read and write all links once.
+    Beside it stands the time to read and write all links once.
     """
     blocks = four_directions(options.blocks, "8x8x8x8,12x12x12x12")
     if any(extent < 2 or extent % 2 for block in blocks for extent in block.extents):

@@ -19,6 +19,8 @@ PEER_COLOURS = tuple(
 )
 PEER_MARKERS = ("s", "^", "D", "v", "P", "X", "<", ">")
 OURS = {"color": "tab:red", "marker": "o", "linestyle": "-", "linewidth": 2, "zorder": 3}
+BEST_PEER = {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 5}
+RAW = {"color": "black", "marker": "^", "linestyle": ":", "markersize": 5}
 SPEED_OF_LIGHT = {"marker": "_", "linestyle": ":", "color": "black", "markersize": 10}
 
 # Benchmarks of one operation at several sizes, and the label of the axis that shows the sizes.

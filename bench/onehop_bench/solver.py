@@ -232,7 +232,7 @@ class _Block:
         text = f"{case}: {seconds_text(np.median(ours) * 1e-6, 3)}, "
         text += f"{rate_text(flop / np.median(ours) * 1e6, 'FLOP/s', 3)} per rank{how}, "
         share = 100 * np.median(limit.us / ours)
-        text += f"{share:.0f} % of the roofline at {rate_text(np.median(rates) * 1e9, digits=3)} per rank"
+        text += f"{share:.0f} % of reading as many bytes at {rate_text(np.median(rates) * 1e9, digits=3)} per rank"
         text += f"; faces and sums, by clocks: {seconds_text(candidates[0].communication_ms * 1e-3, 3)}"
         for candidate in candidates[1:]:
             times = np.median(candidate.samples.us / ours)

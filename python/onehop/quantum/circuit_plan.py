@@ -353,8 +353,8 @@ def _operations(circuit: _core.Circuit, placement: Placement) -> int:
 BUILT_IN_RATE = 10e9
 # Seconds that a core takes to decode and encode an amplitude, measured with AVX-512.
 _CODEC_SECONDS = 5e-9
-# Shorter runs show the time to start them rather than the speed of memory.
-_SHORTEST_RUN = 0.1
+# Shorter and smaller runs show the time to start them, or a busy machine, rather than the speed of memory.
+_SHORTEST_RUN, _LEAST_TRAFFIC = 0.1, 1e8
 
 
 def _file() -> Path:
@@ -367,14 +367,15 @@ def kept_rate() -> float | None:
     """Return the rate that `keep_rate` has kept; None without one."""
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RuntimeError):
         rate = float(json.loads(_file().read_bytes()[:4096])["bytes_per_second"])
-        return rate if 0 < rate < math.inf else None
+        return rate if 1e7 < rate < math.inf else None  # slower: a small run, which older versions kept
     return None
 
 
 def keep_rate(circuit_plan: CircuitPlan, seconds: float, *, replace: bool = False) -> None:
-    """Keep the rate of a run in the user's cache folder, unless one is kept already or the run was short."""
-    if seconds >= _SHORTEST_RUN and (replace or kept_rate() is None):
-        text = json.dumps({"bytes_per_second": _traffic(circuit_plan) / seconds})
+    """Keep the rate of a run in the user's cache folder, unless one is kept already or the run was short or small."""
+    traffic = _traffic(circuit_plan)
+    if seconds >= _SHORTEST_RUN and traffic >= _LEAST_TRAFFIC and (replace or kept_rate() is None):
+        text = json.dumps({"bytes_per_second": traffic / seconds})
         # Without a place for it, the next run tries again; RuntimeError: the user has no home.
         with contextlib.suppress(Error, OSError, RuntimeError):
             write_file(_file(), text + "\n", "the speed of circuits", make_parents=True)
