@@ -151,8 +151,11 @@ def test_the_command_writes_the_prediction(tmp_path: Path, capsys: pytest.Captur
     assert found["bytes_by_level"] == expected.bytes_by_level
     assert found["fits"] is True
     assert found["machine"] == "genesis"
+    assert found["passes"] == expected.passes == found["choices"][0]["passes"]
+    assert [one["precision"] for one in found["choices"]] == ["double", "single"]  # on devices
     printed = capsys.readouterr().out
-    for words in ("4 passes", "1 exchange", "predicted time", "bound", "only memory and messages count"):
+    assert f"{expected.passes} passes" in printed
+    for words in ("1 exchange", "predicted time", "bound", "only memory and messages count"):
         assert words in printed
     assert main(["plan", str(file), "-n", "64", "--machine", "nowhere"]) == 2
     assert "genesis-ib" in capsys.readouterr().err

@@ -24,10 +24,10 @@ def choices_of(
 ) -> list[dict[str, Any]]:
     """Plan a circuit in every precision; `divided` are the arguments of `plan` that divide the ranks over hosts.
 
-    Noisy states are neither encoded nor in files.
+    Noisy states are neither encoded nor in files, and those on devices are not encoded.
     """
     plans = {circuit_plan.precision: circuit_plan}
-    plain = circuit_plan.kind != "state vector"
+    plain = circuit_plan.kind != "state vector" or (machine is not None and machine.device)
     rows = []
     for name in ("double", "single", *(() if plain else _LOST_PER_PASS)):
         # Encoded amplitudes have the passes of single precision.
@@ -36,6 +36,7 @@ def choices_of(
             hosts = (divided["ranks_per_node"], divided["ranks_per_host"])
             plans[like] = in_precision(circuit_plan, like, hosts)
         one = plans.get(name) or _in_precision(plans[like], name)
+        passes, seconds = _predicted(one, machine)
         row = {
             "precision": name,
             "storage": "memory",
@@ -43,9 +44,9 @@ def choices_of(
             "memory_per_rank": one.memory_per_rank,
             "memory_in_all": one.memory_in_all,
             "fits": one.fits if machine is None else one.memory_per_rank <= machine.memory.value,
-            "passes": one.passes,
-            "predicted_seconds": _seconds(one, machine),
-            "predicted_fidelity": math.exp(-one.passes * _LOST_PER_PASS.get(name, 0)),
+            "passes": passes,
+            "predicted_seconds": seconds,
+            "predicted_fidelity": math.exp(-passes * _LOST_PER_PASS.get(name, 0)),
         }
         rows.append(row)
         if machine is None and one.ranks == 1 and not plain and name in ("single", "q8"):
@@ -83,13 +84,14 @@ def _in_precision(single: CircuitPlan, name: str) -> CircuitPlan:
     )
 
 
-def _seconds(one: CircuitPlan, machine: Machine | None) -> float | None:
+def _predicted(one: CircuitPlan, machine: Machine | None) -> tuple[float, float | None]:
     if machine is None:
-        return predict(one)
+        return one.passes, predict(one)
     try:
-        return predict_circuit(one, machine).predicted_seconds
+        found = predict_circuit(one, machine)
     except Error:
-        return None  # it does not fit there
+        return one.passes, None  # it does not fit there
+    return found.passes, found.predicted_seconds
 
 
 def choices_table(rows: list[dict[str, Any]]) -> Table:

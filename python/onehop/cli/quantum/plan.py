@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from onehop._core import __version__
@@ -291,9 +291,12 @@ def plan(options: Plan) -> None:
         circuit_plan = with_gradient(circuit_plan)
     screen = console(options.json)
     found = None if described is None else predict_circuit(circuit_plan, described)
+    on_device = described is not None and described.device
+    if found is not None and on_device:
+        circuit_plan = replace(circuit_plan, passes=found.passes)
     sweeps = GRADIENT_SWEEPS if options.gradient else 1
     seconds = predict(circuit_plan) if found is None else None
-    stages = [stage for one in circuit_plan.states for stage in one.placement.groups()]
+    stages = [stage for one in circuit_plan.states for stage in one.placement.groups(on_device=on_device)]
     with waiting("searching for bounds"):
         bounds = lower_bounds(circuit_plan, sweeps)
     shown = predict(circuit_plan) if found is None else found.predicted_seconds
