@@ -81,6 +81,6 @@ def summed(group: Any, tensor: torch.Tensor) -> Work | None:
     if made[0].core.choose(element_count(place.shape), place.type)[3]:
         return None
     made[0].run(place, place, "sum", "raw")
-    work = Work()
+    work = Work([tensor.device])
     work.succeed([tensor])
     return work

@@ -34,13 +34,15 @@ def _value(outcome: torch.futures.Future) -> Any:
 
 
 class Work(dist._Work):
-    """An operation that is pending, running or done. After a receive, `source` is the rank that sent the message."""
+    """An operation that is pending, running or done. After a receive, `source` is the rank that sent the message.
 
-    def __init__(self) -> None:
+    On `devices` it is done once it is in the current stream: whoever waits lets its own current stream wait for that.
+    """
+
+    def __init__(self, devices: list[torch.device] | None = None) -> None:
         super().__init__()
-        self._outcome: torch.futures.Future = (
-            torch.futures.Future()
-        )  # a failure is its value, never its error state
+        # A failure is its value, never its error state.
+        self._outcome: torch.futures.Future = torch.futures.Future(devices=devices)
         self._future: torch.futures.Future | None = None
         self._sealed = self._watched = False
         self.source = -1
