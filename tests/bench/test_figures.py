@@ -164,3 +164,26 @@ def test_halos_have_a_panel_for_each_block(tmp_path: Path, monkeypatch: pytest.M
     assert first.get_xticklabels()[0].get_text() == "all faces"
     (legend,) = drawn[0].legends
     assert "bare copy into a slot, and a flag" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_codecs_have_a_panel_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    drawn: list[Any] = []
+    monkeypatch.setattr("onehop_bench.figures.save_figure", lambda figure, *_, **__: drawn.append(figure))
+    rows = [
+        row(f"{n} B {codec}", n, us, 9.0, codec=codec)
+        for codec, us in (("raw", 4.0), ("q8", 2.0))
+        for n in (8, 64)
+    ]
+    write(tmp_path, "allreduce-codecs", rows)
+    draw_figure("codecs", tmp_path, tmp_path)
+    (axes,) = drawn[0].axes
+    assert axes.get_title() == "q8"
+    assert {line.get_ydata()[0] for line in lines(axes)} == {9.0, 4.0, 2.0}  # MPI, raw, the codec
+
+
+def test_limits_have_the_name_of_what_they_do(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("dslash", "wilson"):
+        write(tmp_path, name, [row("8x8x8x8 per rank, single", 512, 1.0, 2.0, flop=5e3)])
+    assert ">x</text>" in draw_figure("quarks", tmp_path, tmp_path).read_text()
