@@ -153,7 +153,7 @@ def make_overlap_table(result: Bench) -> Table:
         "computing with": "computing",
         "beside ms": lambda row: number(row.ours_us / 1e3),
         "waiting ms": lambda row: number(row.waiting_us / 1e3),
-        "computing": lambda row: f"{row.computing_share:.0%}",
+        "computing": lambda row: f"{100 * row.computing_share:.0f} %",
     }
     size = bytes_text(result.rows[0].bytes // WORKS, exact=True)
     title = f"onehop bench overlap, {counted(result.rows[0].ranks, 'rank')}, {WORKS} all-reduces of {size}"
@@ -198,7 +198,7 @@ def _draw(axes: Any, row: Row) -> None:
     axes.set_ylim(-0.4, 1.4)
     axes.set_title(
         f"{row.case.rsplit(', ', 1)[0]}: {seconds_text(row.ours_us * 1e-6, 3)}, "
-        f"{row.computing_share:.0%} of the computing",
+        f"{100 * row.computing_share:.0f} % of the computing",
         fontsize=9,
     )
 

@@ -56,10 +56,10 @@ if dist.get_rank() == 0:
     for (name, (model, losses, share)), style in zip(found.items(), ("-", "--", ":"), strict=True):
         right_ones = (model(places).argmax(1) == which).float().mean().item()
         print(
-            f"{name}: {share:.0%} of the bytes; more than 97 % of new points are right: {right_ones > 0.97}"
+            f"{name}: {100 * share:.0f} % of the bytes; more than 97 % of new points are right: {right_ones > 0.97}"
         )
         means = torch.tensor(losses).reshape(-1, 10).mean(1)
-        left.semilogy(range(5, STEPS, 10), means, style, label=f"{name}, {share:.0%} of the bytes")
+        left.semilogy(range(5, STEPS, 10), means, style, label=f"{name}, {100 * share:.0f} % of the bytes")
     left.set(xlabel="step", ylabel="training loss, mean of 10 steps")
     left.legend()
     axis = torch.linspace(-1.3, 1.3, 100)

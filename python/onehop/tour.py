@@ -277,7 +277,7 @@ def gradients(group: Group, seconds: float) -> StepResult:
         name=f"Sum of {counted(mine.size, 'gradient', commas=True)}, float32",
         ok=ok,
         checked_against=f"NumPy, in the order of ranks: {'the same' if same else 'NOT the same'} bits; as q8, "
-        f"{encoded_bytes('q8', np.float32, mine.size) / mine.nbytes:.0%} of the bytes, off by {error:.1e}",
+        f"{100 * encoded_bytes('q8', np.float32, mine.size) / mine.nbytes:.0f} % of the bytes, off by {error:.1e}",
         bytes_moved=count(schedule).bytes,
         **asdict(figures),
     )

@@ -120,6 +120,9 @@ def test_a_plan_begins_with_three_lines(capsys: pytest.CaptureFixture[str], tmp_
     gates = 18 * 17 // 2 + 18 + 18 // 2 + 1  # phases, Hadamards, swaps and the X of the first state
     assert lines[2].startswith(f"{gates} gates in {found['passes']:.4g} passes over memory (bound ")
     assert not any("multiply-adds" in line for line in lines)
+    assert main(["quantum", "circuit", "qft", "--qubits", "4", "-o", str(file)]) == 0
+    assert main(["plan", str(file)]) == 0
+    assert "sent by each, less than 1 ms" in capsys.readouterr().out  # not the nanoseconds of its bytes
 
 
 def test_equal_passes_are_folded() -> None:

@@ -246,13 +246,13 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
             link.name,
             bytes_text(link.bytes),
             rate_text(link.bandwidth),
-            f"{busy:.0%}",
+            f"{100 * busy:.0f} %",
             f"{link.alike:,}",
         )
     screen.print(links)
     screen.print(
         f"{simulation.schedule} of {counted(simulation.ranks, 'rank')} on {simulation.machine}: "
-        f"{coloured(seconds_text(simulation.seconds), 'bold')} predicted, in "
+        f"{coloured(seconds_text(simulation.seconds), 'bold')} predicted; the simulation took "
         f"{seconds_text(simulation.seconds_to_simulate)}"
     )
 

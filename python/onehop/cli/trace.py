@@ -29,7 +29,7 @@ def trace(options: Trace) -> None:
     most = options.rows or None
     ranks = Table(">rank", ">time", ">waited", ">computed", ">sent", title="Ranks")
     for rank in found.ranks[:most]:
-        waited = f"{seconds_text(rank.waited_s)} ({rank.waited_s / max(rank.seconds, 1e-12):.0%})"
+        waited = f"{seconds_text(rank.waited_s)} ({100 * rank.waited_s / max(rank.seconds, 1e-12):.0f} %)"
         ranks.add_row(
             rank.rank,
             seconds_text(rank.seconds),

@@ -41,7 +41,7 @@ def _table(tuned: Tuned) -> Table:
             seconds_text(one.built_in_us * 1e-6, 3),
             "the same" if same else one.chosen,
             "" if same else seconds_text(one.chosen_us * 1e-6, 3),
-            "" if same else f"{one.gain:.0%}",
+            "" if same else f"{100 * one.gain:.0f} %",
         )
     return table
 

@@ -157,7 +157,7 @@ def _show(screen: Screen, report: dict[str, Any], what: str) -> None:
     screen.print(f"{what}: plaquette {report['plaquette']:.6f}")
     if report.get("acceptance") is not None:
         screen.print(
-            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}"
+            f"accepted {100 * report['acceptance']:.1f} %, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}"
         )
     if report["mean_plaquette"] is not None:
         error = report["mean_plaquette_error"]

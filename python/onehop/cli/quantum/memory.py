@@ -83,10 +83,13 @@ def one_line(
     each = f" for each of up to {counted(trajectories, 'trajectory')}" if trajectories is not None else ""
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
     number = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}, " if passes else ""
+    time = (
+        "less than 1 ms" if seconds < 1e-3 else f"about {seconds_text(seconds, 2)}"
+    )  # starting takes some of it
     return (
         f"{qubits_of(circuit_plan)}{what} on {counted(circuit_plan.ranks, 'rank')}: "
         f"{bytes_text(circuit_plan.memory_per_rank)} per rank, {counted(circuit_plan.exchanges, 'exchange')}, "
-        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each, {number}about {seconds_text(seconds, 2)}{each}"
+        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each, {number}{time}{each}"
     )
 
 
