@@ -19,24 +19,29 @@ def _is_command() -> bool:
     return name.partition(".")[0] == "onehop"
 
 
-def _exchange(old: object, new: object) -> None:
-    """Set what Ctrl-C does, unless the caller has set something else, as nohup does."""
-    if _signal.getsignal(_signal.SIGINT) is old:
+def _exchange(number: int, old: object, new: object) -> None:
+    """Set what a signal does, unless the caller has set something else, as nohup does."""
+    if _signal.getsignal(number) == old:
         try:  # noqa: SIM105, contextlib takes time to import
-            _signal.signal(_signal.SIGINT, new)  # type: ignore[arg-type]
+            _signal.signal(number, new)  # type: ignore[arg-type]
         except ValueError:
             pass  # not the main thread, which alone receives signals
 
 
 def restore_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, once the command can catch it."""
-    _exchange(_end, _signal.default_int_handler)
+    _exchange(_signal.SIGINT, _end, _signal.default_int_handler)
 
 
 def end_at_interrupt() -> None:
     """Let Ctrl-C end the command at once: its output is complete, or it is telling its error."""
     if _is_command():
-        _exchange(_signal.default_int_handler, _end)
+        _exchange(_signal.SIGINT, _signal.default_int_handler, _end)
+
+
+def restore_children() -> None:
+    """Let the system say how children end, which it does not if the caller ignores SIGCHLD."""
+    _exchange(_signal.SIGCHLD, _signal.SIG_IGN, _signal.SIG_DFL)
 
 
 end_at_interrupt()

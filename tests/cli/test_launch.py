@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,23 @@ def test_rank_that_ignores_sigterm_is_killed(ranks: Ranks) -> None:
     begin = time.monotonic()
     assert ranks.launch(2, source).returncode == 4
     assert time.monotonic() - begin > 2
+
+
+@pytest.mark.parametrize("code", [0, 7])
+def test_a_caller_that_ignores_the_ends_of_its_children(ranks: Ranks, code: int) -> None:
+    """What is ignored stays so in the programs that a process starts."""
+    ignored = "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [sys.executable, "-m", "onehop", "launch", "-n", "2", "sh", "-c", f"exit {code}"]
+    done = ranks.run([sys.executable, "-c", f"import os, signal, sys; {ignored}", *command])
+    assert (done.returncode, done.stderr.count("\n")) == (code, int(code > 0)), done.stderr
+    program = f"""
+        import signal
+        from onehop.launch import launch
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        print(launch(2, ["sh", "-c", "exit {code}"]))
+    """
+    done = ranks.run([sys.executable, ranks.script(program)])
+    assert done.stdout == f"{code}\n", done.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])

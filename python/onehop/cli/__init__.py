@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from onehop._core import __version__, check_environment, environment_variables
-from onehop._interrupt import end_at_interrupt, restore_interrupt
+from onehop._interrupt import end_at_interrupt, restore_children, restore_interrupt
 from onehop.cli import former
 from onehop.cli.commands import COMMANDS, Command, Group
 from onehop.cli.failure import fail
@@ -118,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         restore_interrupt()
+        restore_children()
         _open_closed_streams()
         code = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()  # reports a full disk here rather than at the end of Python

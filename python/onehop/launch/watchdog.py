@@ -38,7 +38,8 @@ class Watchdog:
     def close(self) -> None:
         """End the watchdog, which kills the process groups that have not ended."""
         os.close(self._writing)
-        os.waitpid(self._pid, 0)
+        with contextlib.suppress(ChildProcessError):  # a program that ignores SIGCHLD
+            os.waitpid(self._pid, 0)
 
     @staticmethod
     def _watch(reading: int) -> None:
