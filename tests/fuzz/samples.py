@@ -1,9 +1,11 @@
 """Valid inputs for each fuzz target, from the same makers as the samples of the other tests."""
 
+import functools
 import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +158,59 @@ def hmc_checkpoints(folder: Path) -> Iterator[bytes]:
     history = [{"delta_h": 0.25, "accepted": True, "plaquette": gauge.plaquettes().all}]
     write_checkpoint(str(file), gauge, Checkpoint(HMC_SETTINGS, 1, history))
     yield file.read_bytes()
+
+
+def propagators(folder: Path) -> Iterator[bytes]:
+    """Yield propagators of staggered and Wilson quarks, and single spinors."""
+    from onehop.lattice import Geometry, write_propagator
+
+    file, how = str(folder / "columns"), {"precision": 32, "overwrite": True}
+    staggered, wilson = (
+        np.ones((count, *EXTENTS, *inner), complex) for count, inner in ((3, (3,)), (12, (4, 3)))
+    )
+    for columns, kappa, name in ((staggered, None, "milc"), (wilson, 0.11, "chroma")):
+        write_propagator(file, columns, Geometry(EXTENTS), Group.alone(), kappa=kappa, convention=name, **how)
+        yield Path(file).read_bytes()
+    yield gauge_files.grid_file([("SpinVector4_ColourVector3", wilson[0])], "D")
+    yield gauge_files.openqcd_spinor_file(wilson[0])
+
+
+@functools.cache
+def staggered() -> Any:
+    """Return the operator of the eigenvectors."""
+    from onehop.lattice import Gauge, Staggered
+
+    return Staggered(Gauge(Group.alone(), EXTENTS))
+
+
+def eigenvectors(folder: Path) -> Iterator[bytes]:
+    """Yield files of eigenvectors in both precisions."""
+    from onehop.lattice.eigen import lowest_eigenvectors
+    from onehop.lattice.eigenvectors import write_eigenvectors
+
+    file = folder / "eigenvectors"
+    found = lowest_eigenvectors(staggered(), count=2)
+    for precision in ("double", "half"):
+        write_eigenvectors(str(file), found, staggered(), precision=precision, overwrite=True)
+        yield file.read_bytes()
+
+
+def measurements(folder: Path) -> Iterator[bytes]:
+    """Yield measurements with a digest and without."""
+    from onehop.lattice.measurements import Measurements, write_measurements
+
+    about = {"file": "1.lime", "number": 1, "checksums": {"suma": "1"}, "hash": "2"}
+    series = {"plaquette": np.ones(1), "flow/charge": np.ones((1, 2)), "correlators/pion": np.ones((1, 2))}
+    found = Measurements({"quarks": "hisq"}, EXTENTS, [about], [0.1, 0.2], series)
+    data = _hdf5(folder, lambda file: write_measurements(str(file), found))
+    yield data
+    yield data.rpartition(b"\nonehop sha256 ")[0]
+
+
+def campaigns(folder: Path) -> Iterator[bytes]:
+    """Yield campaign files."""
+    yield (ROOT / "examples/campaign/campaign.toml").read_bytes()
+    yield b"[thermalize]\nextent = [4, 4, 4, 4]\nkeep = 2\noutput = 'run'\n"
 
 
 # -- texts and messages ------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ takes longer than fuzz.py allows, or much more memory than it is long (`limited`
 """
 
 import io
+import json
 import os
 import re
 import shlex
@@ -128,6 +129,38 @@ def _hmc(data: bytes, folder: Path) -> None:
     read_checkpoint(_file(data, folder), Group.alone(), None, samples.HMC_SETTINGS)
 
 
+def _propagator(data: bytes, folder: Path) -> None:
+    from onehop.lattice import Geometry
+    from onehop.lattice.files.propagators import PropagatorOptions, read_columns
+
+    file = _file(data, folder)
+    for kappa, name in ((None, "milc"), (0.11, "chroma"), (0.11, "grid"), (0.11, "openqcd")):
+        quark = PropagatorOptions(kappa=kappa, convention=name).quark()
+        try:
+            found = read_columns(file, Geometry(EXTENTS), Group.alone(), quark)
+        except BadInput:
+            continue
+        assert np.isfinite(found).all()
+
+
+def _eigenvectors(data: bytes, folder: Path) -> None:
+    from onehop.lattice.eigenvectors import read_eigenvectors
+
+    assert np.isfinite(read_eigenvectors(_file(data, folder), samples.staggered()).vectors).all()
+
+
+def _measurements(data: bytes, folder: Path) -> None:
+    from onehop.lattice.measurements import read_measurements
+
+    json.dumps(read_measurements(_file(data, folder)).parts(), allow_nan=False)
+
+
+def _campaign(data: bytes, folder: Path) -> None:
+    from onehop.cli.lattice.plan import CampaignFile
+
+    CampaignFile(_file(data, folder)).work(500)
+
+
 # -- texts and messages ------------------------------------------------------------------------------------------------
 
 
@@ -240,6 +273,12 @@ TARGETS = {
     ),
     "vectors": Target(_vectors, samples.vectors, 8192, _XML),
     "hmc_checkpoint": Target(_hmc, samples.hmc_checkpoints, 16384, (*_XML, *_JSON)),
+    "propagator": Target(_propagator, samples.propagators, 32768, (*_XML, "<convention>milc</convention>")),
+    "eigenvectors": Target(_eigenvectors, samples.eigenvectors, 8192, ("'shape': (2, 24, 3)", *_JSON)),
+    "measurements": Target(_measurements, samples.measurements, 32768, _JSON),
+    "campaign": Target(
+        _campaign, samples.campaigns, 2048, ("[measure]", "keep = ", "[", "true", "1e999", "2x2x2x2")
+    ),
     "machine_file": Target(
         _machine, samples.machine_files, 8192, ("[[level]]", "=", '"', "nan", "inf", "1e999", "[")
     ),

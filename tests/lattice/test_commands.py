@@ -149,10 +149,6 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
             "measure no.lime --quarks hisq --mass 1 --one-link --source z2",
             "expected --source point with --one-link",
         ),
-        (
-            "measure no.lime --quarks wilson --mass 1 --sink wall --momenta 1",
-            "expected --momenta 0 with a wall",
-        ),
         ("measure no.lime --quarks wilson --mass 1 --source-at 0x0x0x-1", "--source-at as 4 numbers"),
         ("measure no.lime --flow 1 --flow-step 0", "expected a step of the flow"),
         ("smear no.lime --kind smooth", "expected --kind"),

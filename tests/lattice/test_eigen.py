@@ -67,6 +67,9 @@ def test_multiple_eigenvalues_of_the_free_field() -> None:
     momenta = np.meshgrid(*3 * [np.pi * np.arange(4) / 2], np.pi * (np.arange(4) + 0.5) / 2)
     squares = np.sort(sum(4 * np.sin(p) ** 2 for p in momenta).ravel())
     np.testing.assert_allclose(found.values, np.repeat(squares[::2], 3)[:40], rtol=1e-9)
+    operator = Staggered(Gauge(Group.alone(), (2, 2, 2, 2)), threads=1)  # whose eigenvalues are all the same
+    found = lowest_eigenvectors(operator, count=2, applications=500)
+    np.testing.assert_allclose(found.values, 4, rtol=1e-9)
 
 
 def test_the_file_and_deflated_solves_on_every_grid(tmp_path: Path) -> None:

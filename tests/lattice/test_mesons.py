@@ -87,13 +87,13 @@ def inverse() -> np.ndarray:
     return np.linalg.inv(matrix)
 
 
-def traces(quark: np.ndarray, gammas: list) -> np.ndarray:
-    """Return the mean over gammas of tr(Gamma G Gamma gamma_5 G^dagger gamma_5), summed over space."""
+def traces(quark: np.ndarray, gammas: list, antiquark: np.ndarray | None = None) -> np.ndarray:
+    """Return the mean over gammas of tr(Gamma G Gamma gamma_5 H^dagger gamma_5), summed over space."""
     wide5 = np.kron(wilson_reference.GAMMA5, np.eye(3))
     found = 0
     for gamma in gammas:
         wide = np.kron(gamma, np.eye(3))
-        product = wide @ quark @ wide @ wide5 @ adjoint(quark) @ wide5
+        product = wide @ quark @ wide @ wide5 @ adjoint(quark if antiquark is None else antiquark) @ wide5
         found = found + np.trace(product, axis1=-2, axis2=-1) / len(gammas)
     return np.sum(found, axis=(1, 2, 3))
 
@@ -115,11 +115,17 @@ def test_wilson_mesons_are_those_of_the_inverse_matrix(inverse: np.ndarray) -> N
 
 
 def test_free_mesons_are_sums_over_the_momenta_of_two_quarks() -> None:
-    """C(p, t) = 3 / V sum_k tr(Gamma S(k + p, t) Gamma gamma_5 S(k, t)^dagger gamma_5) with S in closed form."""
+    """C(p, t) = 3 / V sum_k tr(Gamma S(k + p, t) Gamma gamma_5 S(k, t)^dagger gamma_5) with S in closed form.
+
+    A wall at one of both ends has k = 0 only, and a wall as source V² times that.
+    """
     extents, kappa = (4, 2, 4, 8), 0.115
-    found = mesons.wilson_mesons(
-        Gauge(Group.alone(), extents), Wilson(Gauge(Group.alone(), extents), kappa), momenta=2
+    gauge = Gauge(Group.alone(), extents)
+    found, from_wall, on_wall = (
+        mesons.wilson_mesons(gauge, Wilson(gauge, kappa), momenta=2, origin=(1, 0, 2, 0), **how)
+        for how in ({}, {"source": "wall"}, {"sink": "wall"})
     )
+    assert {len(one.correlators["nucleon"]) for one in (from_wall, on_wall)} == {1}
     k = [2 * np.pi * (np.arange(n) + (0.5 if mu == 3 else 0)) / n for mu, n in enumerate(extents)]
     kx, ky, kz, kt = np.meshgrid(*k, indexing="ij")
     matrix = np.zeros((*extents, 4, 4), complex) + np.eye(4)
@@ -136,6 +142,10 @@ def test_free_mesons_are_sums_over_the_momenta_of_two_quarks() -> None:
             product = np.trace(gamma @ moved @ gamma @ back, axis1=-2, axis2=-1)
             expected = 3 * product.sum(axis=(1, 2, 3)).real / np.prod(extents[:3])
             np.testing.assert_allclose(found.correlators[name][number], expected, rtol=1e-7, atol=1e-11)
+            expected = 3 * (product[:, 0, 0, 0] + product[:, -p[0], -p[1], -p[2]]).real / 2
+            np.testing.assert_allclose(on_wall.correlators[name][number], expected, rtol=1e-7, atol=1e-11)
+            expected *= np.prod(extents[:3])
+            np.testing.assert_allclose(from_wall.correlators[name][number], expected, rtol=1e-7, atol=1e-9)
 
 
 def test_other_sources_and_sinks(inverse: np.ndarray) -> None:
@@ -169,11 +179,19 @@ def test_other_sources_and_sinks(inverse: np.ndarray) -> None:
         ("random-wall", "point", random, np.asarray),
     ):
         more = {"width": 1.5, "smear_steps": 3} if "gaussian" in (source, sink) else {}
-        found = mesons.wilson_mesons(gauge, operator, source=source, sink=sink, seed=4, **more, **how)
+        found = mesons.wilson_mesons(
+            gauge, operator, source=source, sink=sink, seed=4, momenta=1, **more, **how
+        )
         assert ("nucleon" in found.correlators) == (source not in ("z2", "random-wall"))
         if source != "random-wall":  # whose columns have no colour
             expected = np.roll(traces(at_sink(quark(vectors)), [wilson_reference.GAMMA[1]]).real, -2)
             np.testing.assert_allclose(found.correlators["rho_y"][0], expected, rtol=1e-8, atol=1e-12)
+            signs = (-1.0) ** (np.arange(2) - 1)[:, None]  # of the momentum (1, 0, 0) at x
+            on_site = signs[..., None] if sink != "wall" else 1  # else that of the antiquark
+            spread = quark(vectors * (signs if source in ("wall", "z2") else 1))
+            moved = at_sink(spread * (signs[..., None] if sink == "wall" else 1)) * on_site
+            expected = np.roll(traces(moved, [wilson_reference.GAMMA[1]], at_sink(quark(vectors))).real, -2)
+            np.testing.assert_allclose(found.correlators["rho_y"][1], expected, rtol=1e-8, atol=1e-12)
         square = (abs(at_sink(quark(vectors))) ** 2).sum(axis=(1, 2, 3, 4, 5))
         np.testing.assert_allclose(found.pion, np.roll(square, -2), rtol=1e-8)
 
@@ -234,8 +252,10 @@ def test_the_same_on_two_ranks() -> None:
         found = mesons.staggered_mesons(gauge, operator, MASS)
         condensate = mesons.chiral_condensate(gauge, operator, MASS, noise_vectors=2)
         wilson = mesons.wilson_mesons(gauge, Wilson(gauge, 0.11), source="gaussian", sink="wall", sources=2)
-        z2 = mesons.staggered_mesons(gauge, operator, MASS, source="z2").pion
-        return [found.pion, found.rho, np.array(condensate.values), z2, *wilson.correlators.values()]
+        z2 = mesons.staggered_mesons(gauge, operator, MASS, source="z2", momenta=1).correlators["rho"]
+        wall = mesons.wilson_mesons(gauge, Wilson(gauge, 0.11), source="wall", sink="wall", momenta=1)
+        found_all = [*wilson.correlators.values(), *wall.correlators.values()]
+        return [found.pion, found.rho, np.array(condensate.values), *z2, *found_all]
 
     expected = work(Group.alone(), (1, 1, 1, 1))
     for found in run_threads(2, lambda group: work(group, (2, 1, 1, 1))):

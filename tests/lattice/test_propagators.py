@@ -1,7 +1,6 @@
 """Propagators in files: the layouts of Chroma and MILC byte by byte, conventions, and files that contradict them."""
 
 import re
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gauge_files import lime_file, lime_parts, lime_sums
+from gauge_files import grid_file, lime_file, lime_parts, openqcd_spinor_file
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -359,22 +358,11 @@ def test_altered_headers_give_an_error_or_the_same_numbers(
     assert refused > 50
 
 
-def sfld(field: np.ndarray, extents: tuple[int, ...] = EXTENTS, norm: float | None = None) -> bytes:
-    """A file of export_sfld, number by number: t slowest, then x, y, and z fastest."""
-    x, y, z, t = extents
-    total = sum(abs(one) ** 2 for one in field.ravel()) if norm is None else norm
-    parts = [struct.pack("<iiiid", t, x, y, z, total)]
-    for ix in range(x * y * z * t):
-        site = field[ix // (x * y * z), ix % z, ix // z % y, ix // (y * z) % x]
-        parts += [struct.pack("<dd", one.real, one.imag) for one in site.ravel()]
-    return b"".join(parts)
-
-
 def test_spinor_fields_of_openqcd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(8)
     field = random.normal(size=(*EXTENTS[::-1], 4, 6)).view(complex)
     source, quark = tmp_path / "b.sfld", Quark(convention("openqcd"), wilson=True)
-    source.write_bytes(sfld(field))
+    source.write_bytes(openqcd_spinor_file(field))
 
     def block(group: Group) -> np.ndarray:
         geometry = Geometry(EXTENTS, (2, 1, 1, group.size // 2))
@@ -395,11 +383,11 @@ def test_spinor_fields_of_openqcd(tmp_path: Path, capsys: pytest.CaptureFixture[
     applied = Wilson(gauge, KAPPA).apply(theirs.spinors_of_onehop(solution)) / (2 * KAPPA)
     np.testing.assert_allclose(theirs.spinors(applied), field, atol=1e-8)
     for wrong, says in (
-        (sfld(field, norm=3.0), "expected spinors with the squared norm 3 of its header"),
-        (sfld(field, norm=np.inf), "expected spinors with the squared norm inf"),
-        (sfld(field * np.nan), "expected spinors with the squared norm nan"),
-        (sfld(field)[:-1], "bytes, found the extents 4x2x2x4"),
-        (sfld(field.swapaxes(0, 1), (4, 2, 4, 2)), "found the extents 4x2x4x2"),
+        (openqcd_spinor_file(field, norm=3.0), "expected spinors with the squared norm 3 of its header"),
+        (openqcd_spinor_file(field, norm=np.inf), "expected spinors with the squared norm inf"),
+        (openqcd_spinor_file(field * np.nan), "expected spinors with the squared norm nan"),
+        (openqcd_spinor_file(field)[:-1], "bytes, found the extents 4x2x2x4"),
+        (openqcd_spinor_file(field.swapaxes(0, 1)), "found the extents 4x2x4x2"),
         (b"", "found the extents 0x0x0x0 and 0 bytes"),
     ):
         source.write_bytes(wrong)
@@ -408,33 +396,6 @@ def test_spinor_fields_of_openqcd(tmp_path: Path, capsys: pytest.CaptureFixture[
     words[words.index("openqcd")] = "chroma"
     assert main([*words, str(tmp_path / "y.sfld")]) == 2
     assert "with --convention openqcd, which openQCD's spinor fields have" in capsys.readouterr().err
-
-
-def grid_file(fields: list[tuple[str, np.ndarray]], letter: str) -> bytes:
-    """As Grid's ScidacWriter has it: numbers are "ildg-binary-data", and their norm lies before their checksum."""
-    dims = " \n".join(map(str, EXTENTS))
-    top = f"<scidacFile><version>1</version><spacetime>4</spacetime><dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
-    user = b"<emptyUserRecord><dummy>0</dummy></emptyUserRecord>"
-    parts = [("scidac-private-file-xml", top.encode()), ("scidac-file-xml", user)]
-    for kind, field in fields:
-        data = field.astype({"D": ">c16", "F": ">c8"}[letter]).tobytes()
-        size = len(data) // SITES
-        about = (
-            "<scidacRecord>\n  <version>1</version>\n  <date>now</date>\n  <recordtype>0</recordtype>\n"
-            f"  <datatype>GRID_{letter}_{kind}</datatype>\n  <precision>{letter}</precision>\n"
-            "  <colors>3</colors>\n  <spins>4</spins>\n"
-            f"  <typesize>{size}</typesize>\n  <datacount>1</datacount>\n</scidacRecord>\n"
-        )
-        norm = f"<FieldNormMetaData><norm2>{np.vdot(field, field).real:.6e}</norm2></FieldNormMetaData>"
-        parts += [
-            ("grid-format", b"<FieldMetaData><nd>4</nd></FieldMetaData>"),
-            ("scidac-record-xml", user),
-            ("scidac-private-record-xml", about.encode()),
-            ("ildg-binary-data", data),
-            ("FieldNormMetaData", norm.encode()),
-            ("scidac-checksum", lime_sums(data, size).encode()),
-        ]
-    return lime_file(parts)
 
 
 def test_fields_of_grid(wilson: np.ndarray, tmp_path: Path) -> None:

@@ -144,7 +144,6 @@ def test_bad_sources_are_refused() -> None:
     for wrong, says in (
         ({"source": "corner"}, "expected the source point, gaussian"),
         ({"sink": "z2"}, "expected the sink point"),
-        ({"source": "z2", "momenta": 1}, "expected --momenta 0 with a wall"),
         ({"origin": (0, 4, 0, 0)}, "inside the lattice of 2x4x2x6, found 0x4x0x0"),
         ({"sources": 4}, "divides the 6 times, found 4"),
     ):

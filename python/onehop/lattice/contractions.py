@@ -134,13 +134,26 @@ class Projection:
             found[: self._time] *= -1
         return np.roll(found, -self._time, axis=0)
 
-    def at_one_site(self, columns: Fields) -> Fields:
-        """Return columns that are 0 but at one site of each time, where they are the sums over space. Collective.
+    def waves(self) -> NDArray[np.float64]:
+        """Return cos(p (x - origin)) over the mean of its square, of shape (momentum, 1, z, y, x, 1).
 
-        The times are the third axis of the columns.
+        A source of noise or a wall times this, and a sink with the cosine, give the mean over p and -p.
+        """
+        extents = self._gauge.geometry.extents
+        is_sign = [
+            all(2 * one % size == 0 for one, size in zip(p, extents, strict=False)) for p in self.momenta
+        ]
+        waves = np.where(is_sign, 1, 2)[:, None] * self.weights
+        return waves.reshape(len(waves), 1, *self.block[1:], 1)
+
+    def at_one_site(self, columns: Fields, number: int = 0) -> Fields:
+        """Return columns that are 0 but at one site of each time, where they are sums over space. Collective.
+
+        They are those with the momentum of this number. The times are the third axis of the columns.
         """
         own = self._gauge.geometry.block_slices(self._gauge.group.rank)
-        total = self.over_ranks(np.moveaxis(columns.sum(axis=(3, 4, 5)), 2, 0))
+        summed = np.einsum("abtzyx...,zyx->tab...", columns, self.weights[number].reshape(self.block[1:]))
+        total = self.over_ranks(summed)
         found = np.zeros_like(columns)
         if all(part.start == 0 for part in own[1:]):
             found[:, :, :, 0, 0, 0] = np.moveaxis(total[own[0]], 0, 2)

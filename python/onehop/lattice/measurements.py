@@ -95,6 +95,7 @@ class Measurements:
     def parts(self) -> dict[str, Any]:
         """Return the configurations, and the correlators with a list of values for each configuration, for JSON."""
         averages = {"all": "plaquette", "space": "plaquette_space", "time": "plaquette_time"}
+        averages = {name: series for name, series in averages.items() if series in self.series}
         configurations = [
             one | {"plaquettes": {name: float(self.series[series][at]) for name, series in averages.items()}}
             for at, one in enumerate(self.configurations)

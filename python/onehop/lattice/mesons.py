@@ -51,7 +51,7 @@ class Mesons(NamedTuple):
     Attributes
     ----------
     correlators : dict
-        For each name an array of shape (momentum, time).
+        For each name an array of shape (momentum, time); of nucleons with a wall, only that of momentum 0.
     momenta : list of tuple of int
         The momenta, in units of 2 pi / extent; the first is 0.
     iterations : int
@@ -179,7 +179,10 @@ def staggered_mesons(
         project = Projection(gauge, momenta, origin)
         source = quark_sources(gauge, options.source, origin, seed=options.seed, number=number)
         quark = solves(source)
-        density = (quark.real**2 + quark.imag**2).sum(axis=(0, -1))
+        one_each = [Projection(gauge, [p], origin) for p in momenta] if options.has_waves else [project]
+        density = [(quark.real**2 + quark.imag**2).sum(axis=(0, -1))]
+        for one in one_each[1:]:
+            density.append((quark.conj() * solves(source * one.waves()[0])).sum(axis=(0, -1)))
         split = {}  # by direction; at a point source all spins have the same sign
         for direction in (1, 2, 4) if one_link else ():
             split[direction] = solves(SpinTaste(gauge, 0, direction, origin, phases=phases)(source))
@@ -188,19 +191,31 @@ def staggered_mesons(
             parts = []
             for spin, taste in operators if one_link or operators[0][0] == operators[0][1] else ():
                 sink = SpinTaste(gauge, spin, taste, origin, phases=phases)
-                sites = (
-                    sink.signs * density
-                    if spin == taste
-                    else (quark.conj() * sink(split[spin ^ taste])).sum(axis=(0, -1))
-                )
-                parts.append(project.of_sites(sites))
+                if spin == taste:
+                    both = zip(one_each, density, strict=True)
+                    parts.append(np.concatenate([one.of_sites(sink.signs * sites) for one, sites in both]))
+                else:
+                    sites = (quark.conj() * sink(split[spin ^ taste])).sum(axis=(0, -1))
+                    parts.append(project.of_sites(sites))
             if parts:
                 means[name] = np.mean(parts, axis=0)
         if not options.has_noise:
             sites = corner_nucleon(gauge, quark, origin)
-            means["nucleon_corner"] = project.of_sites(sites, antiperiodic=operator.antiperiodic)
+            means["nucleon_corner"] = one_each[0].of_sites(sites, antiperiodic=operator.antiperiodic)
         found.append(means)
     return solves.mesons(found, momenta)
+
+
+def _propagators(solves: _Solves, vectors: Fields, smear: GaussianSmearing | None) -> Fields:
+    """Return the propagators of colour vectors with each spin, smeared at the sink on request. Collective."""
+    columns = np.empty((4, *vectors.shape[:-1], 4, 3), np.complex128)
+    for spin in range(4):
+        source = np.zeros(columns.shape[1:], np.complex128)
+        source[..., spin, :] = vectors
+        columns[spin] = solves(source)
+        if smear is not None:
+            columns[spin] = np.moveaxis(smear(np.moveaxis(columns[spin], -2, 0)), 0, -2)
+    return columns
 
 
 def wilson_mesons(
@@ -235,14 +250,15 @@ def wilson_mesons(
     width, smear_steps, ape_alpha, ape_steps
         Parameters of `sources.GaussianSmearing`.
     momenta : int
-        The largest p² of the momenta, in units of (2 pi / extent)².
+        The largest p² of the momenta, in units of (2 pi / extent)². With a source in all of space, each momentum but 0
+        takes solves of its own, and with a wall the nucleon has momentum 0 only.
     seed : int
         Seed of the noise, which is the same on every grid of ranks.
 
     Raises
     ------
     BadInput
-        Sources that are outside of the lattice, or whose number does not divide its times; momenta with a wall.
+        Sources that are outside of the lattice, or whose number does not divide its times.
     Error
         A solve did not converge.
     """
@@ -252,6 +268,7 @@ def wilson_mesons(
     options.check_sources(geometry.extents)
     # All columns, twice while a sink is smeared, and about eight copies of a time slice in the contraction.
     copies = (1 if options.sink == "point" else 2) + 8 / geometry.block_shape[0]
+    copies += 2 if options.momenta and (options.has_waves or options.sink == "wall") else 0
     needed = sites_on_a_rank(geometry.extents, gauge.group.size) * 144 * 16 * copies
     require_memory(gauge.group, geometry.extents, needed, "propagators")
     smear = None
@@ -267,20 +284,28 @@ def wilson_mesons(
         vectors = quark_sources(gauge, kind, origin, seed=options.seed, number=number)
         if smear is not None and options.source == "gaussian":
             vectors = smear(vectors)
-        columns = np.empty((4, *vectors.shape[:-1], 4, 3), np.complex128)
-        for spin in range(4):
-            source = np.zeros(columns.shape[1:], np.complex128)
-            source[..., spin, :] = vectors
-            columns[spin] = solves(source)
-            if smear is not None and options.sink == "gaussian":
-                columns[spin] = np.moveaxis(smear(np.moveaxis(columns[spin], -2, 0)), 0, -2)
-        if options.sink == "wall":
-            columns = project.at_one_site(columns)
-        parts = meson_correlators(project, columns)
-        parts["rho"] = np.mean([parts[f"rho_{direction}"] for direction in "xyz"], axis=0)
+        to_sink = smear if options.sink == "gaussian" else None
+        columns = _propagators(solves, vectors, to_sink)
+        parts: list[dict[str, Fields]] = []
+        ends = project
+        if options.has_waves or options.sink == "wall":
+            ends = Projection(gauge, origin=origin)
+            for at, wave in enumerate(project.waves()):
+                quark = _propagators(solves, vectors * wave, to_sink) if at and options.has_waves else columns
+                if options.sink == "wall":
+                    both = project.at_one_site(quark, at), project.at_one_site(columns)
+                    parts.append(meson_correlators(ends, *both))
+                else:
+                    parts.append(meson_correlators(Projection(gauge, [momenta[at]], origin), quark, columns))
+            if options.sink == "wall":
+                columns = project.at_one_site(columns)
+        else:
+            parts.append(meson_correlators(project, columns))
+        means = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
+        means["rho"] = np.mean([means[f"rho_{direction}"] for direction in "xyz"], axis=0)
         if not options.has_noise:
-            parts["nucleon"] = nucleon_correlator(project, columns, antiperiodic=operator.antiperiodic)
-        found.append(parts)
+            means["nucleon"] = nucleon_correlator(ends, columns, antiperiodic=operator.antiperiodic)
+        found.append(means)
     return solves.mesons(found, momenta)
 
 

@@ -79,17 +79,17 @@ class SourceOptions(Options):
         """Whether the source is a random one, which two quarks may have in common, but not three."""
         return self.source in ("z2", "random-wall")
 
+    @property
+    def has_waves(self) -> bool:
+        """Whether each momentum takes a source of its own, because the source covers all of space."""
+        return self.source == "wall" or self.has_noise
+
     def check_sources(self, extents: Sequence[int] | None = None) -> None:
         """Raise BadInput for unknown sources, and for those that do not fit each other or the lattice, if given."""
         for name, found, known in (("source", self.source, SOURCES), ("sink", self.sink, SINKS)):
             if found not in known:
                 raise BadInput(f"expected the {name} {alternatives(known)}, found {found!r}")
         whole_numbers(self.origin, "origin", 0)
-        if self.momenta and ("wall" in (self.source, self.sink) or self.has_noise):
-            raise BadInput(
-                f"expected --momenta 0 with a wall, whose momentum is 0, found --momenta {self.momenta} with --source "
-                f"{self.source} and --sink {self.sink}"
-            )
         if extents is None:
             return
         if len(extents) != 4:

@@ -37,6 +37,7 @@ from onehop.lattice import (
     wilson_kappa,
     wilson_loops,
 )
+from onehop.lattice.contractions import momenta_up_to
 from onehop.lattice.conventions import Convention, convention
 from onehop.lattice.flow import CHARGES, FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.lattice.measurements import HADRONS, correlator_key
@@ -150,6 +151,7 @@ class QuarkOptions(SourceOptions):
         each = 3 if self.quarks in STAGGERED_ACTIONS else 12
         if self.source == "random-wall":
             each //= 3
+        each *= len(momenta_up_to(self.momenta)) if self.has_waves else 1
         return each * (4 if self.one_link else 1) * self.sources + self.noise_vectors
 
 
@@ -189,7 +191,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
         series: dict[str, list[float]] = {}
         for name, values in found.correlators.items():
             power = 3 if name.startswith("nucleon") else 2
-            for momentum, one in zip(found.momenta, factor**power * values, strict=True):
+            for momentum, one in zip(found.momenta, factor**power * values, strict=False):
                 series[correlator_key(name, momentum)] = one.tolist()
         for name in (name for name in HADRONS if name in series):
             report[name] = series[name]

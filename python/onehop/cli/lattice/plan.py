@@ -69,7 +69,7 @@ class Campaign(JsonOptions):
     )
 
 
-class _Steps:
+class CampaignFile:
     """The commands of a campaign: words of each, and their options."""
 
     def __init__(self, file: str) -> None:
@@ -175,7 +175,7 @@ def plan(options: Plan) -> None:
     Solves take the predicted time of `lattice info --machine`, for --iterations each; generation and flow that of their
     arithmetic or of eight passes over the links. Contractions are not counted. No rank is started, and nothing written.
     """
-    steps = _Steps(options.file)
+    steps = CampaignFile(options.file)
     work = steps.work(options.iterations)
     machine = _measured(work, options.ranks) if options.machine is None else options.machine
     found = predict_campaign(work, machine, options.ranks, options.grid)
@@ -206,7 +206,7 @@ def campaign(options: Campaign) -> None:
     The same command continues after an interrupt. The JSON report is that of the last command. After each command and
     every half minute a line on stderr tells what is done, and the time left by the plan of `lattice plan`.
     """
-    steps = _Steps(options.file)
+    steps = CampaignFile(options.file)
     *_, last = steps.words
     try:
         work = steps.work(Plan.iterations)
