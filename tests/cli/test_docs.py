@@ -51,7 +51,7 @@ def test_pages_show_programs_and_notebooks(capsys: pytest.CaptureFixture[str]) -
 
 def test_pages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "lanch"]) == 2
-    assert "did you mean launch" in capsys.readouterr().err
+    assert "did you mean howto/launch" in capsys.readouterr().err
     assert main(["docs", "../../README"]) == 2
     assert "`onehop docs` lists them" in capsys.readouterr().err
 

@@ -120,7 +120,8 @@ def docs(options: Docs) -> None:
     if len(names) != 1:
         import difflib
 
-        near = names or difflib.get_close_matches(wanted, [*known, *(n.partition("/")[2] for n in known)], 3)
+        alike = difflib.get_close_matches(wanted, {*known, *(name.partition("/")[2] for name in known)}, 3)
+        near = names or [name for one in alike for name in known if one in (name, name.partition("/")[2])][:3]
         advice = f"did you mean {alternatives(near)}? " if near else ""
         raise BadInput(
             f"expected a page of the documentation, found {options.page!r}; {advice}`onehop docs` lists them"

@@ -126,7 +126,7 @@ def _format(path: str, name: str | None, precision: int | None) -> tuple[str, in
 def check_target(path: str, overwrite: bool) -> None:
     """Refuse, before a long computation, a file that exists and may not be replaced, or that cannot be written."""
     # A file that is open already, such as /dev/stdout, is continued.
-    check_file_target(path, "cannot write the file", replaces=open_descriptor(path) is None)
+    check_file_target(path, "output", replaces=open_descriptor(path) is None)
     if not overwrite and Path(path).exists():
         raise BadInput(
             f"{path} exists already; choose another name, or overwrite it (overwrite, --overwrite)"
