@@ -14,8 +14,13 @@ NUMBER_TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int32", 
 
 
 def element_type(array: Any) -> str:
-    """Return the name of an array's element type, such as "float32", for NumPy, torch and other libraries."""
+    """Return the name of an array's element type, such as "float32", for NumPy, torch and other libraries.
+
+    Numbers in another byte order, and elements with fields, have a name that says what their bytes mean.
+    """
     dtype = getattr(array, "dtype", None)
+    if isinstance(dtype, np.dtype) and (not dtype.isnative or dtype.fields is not None):
+        return str(dtype)
     return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
 
 
@@ -26,12 +31,12 @@ def number_type(array: Any) -> str:
             f"expected an array of one of {', '.join(sorted(NUMBER_TYPES))}, found a {type(array).__name__}; "
             "numpy.asarray makes an array of a number or of a list of them"
         )
-    name = element_type(array)
-    if name not in NUMBER_TYPES:
-        raise BadInput(f"expected elements of one of {', '.join(sorted(NUMBER_TYPES))}, found {name}")
     dtype = getattr(array, "dtype", None)
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         raise BadInput(f"expected elements in this machine's byte order, found {dtype}; convert them first")
+    name = element_type(array)
+    if name not in NUMBER_TYPES:
+        raise BadInput(f"expected elements of one of {', '.join(sorted(NUMBER_TYPES))}, found {name}")
     return name
 
 
@@ -41,6 +46,12 @@ def _plain(array: Any) -> Any:
         return array
     detach = getattr(array, "detach", None)
     return array if detach is None else detach()
+
+
+def require_unmasked(array: Any, what: str) -> None:
+    """Raise BadInput for a masked array of NumPy: its mask does not travel, and masked numbers would be combined."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise BadInput(f"expected {what} without a mask, found a masked array; pass array.filled(...)")
 
 
 def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
@@ -57,6 +68,7 @@ def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
         and not array.dtype.hasobject
     ):
         array = array.view(np.uint8)
+    require_unmasked(array, what)
     device = getattr(getattr(array, "device", None), "type", "cpu")
     if device != "cpu":
         raise BadInput(

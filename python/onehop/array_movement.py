@@ -36,19 +36,26 @@ def dense(array: Any) -> Any:
 def target_of(out: Any, array: Any, shape: Sequence[int]) -> tuple[Any, Any]:
     """Return where an operation writes its result, and what it returns: `out`, or a new array like `array`.
 
-    They differ if `out` has gaps. Raises BadInput if it has another shape or type.
+    They differ if `out` has gaps or another byte order. Raises BadInput if it has another shape or type.
     """
     if out is None:
         result = new_array(array, shape)
         return result, result
-    if tuple(np.shape(out)) != tuple(shape) or element_type(out) != element_type(array):
+    if tuple(np.shape(out)) != tuple(shape) or _type_in_order(out) != _type_in_order(array):
         raise BadInput(
             f"expected `out` with shape {tuple(shape)} and type {element_type(array)}, "
             f"found {tuple(np.shape(out))} and {element_type(out)}"
         )
     if isinstance(out, np.ndarray) and not out.flags.writeable:
         raise BadInput("expected `out` to be writable, found a read-only array")
-    return (out if dense(out) is out else np.empty(out.shape, out.dtype)), out
+    if dense(out) is out and element_type(out) == element_type(array):
+        return out, out
+    return np.empty(out.shape, array.dtype if isinstance(array, np.ndarray) else _type_in_order(out)), out
+
+
+def _type_in_order(array: Any) -> Any:
+    """Return the type of an array's elements, in this machine's byte order."""
+    return array.dtype.newbyteorder("=") if isinstance(array, np.ndarray) else element_type(array)
 
 
 def returned(target: Any, out: Any) -> Any:

@@ -17,7 +17,15 @@ import numpy as np
 from onehop import _core
 from onehop._core import Collective, Collectives
 from onehop.arguments import instance
-from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
+from onehop.array_memory import (
+    NUMBER_TYPES,
+    element_count,
+    element_type,
+    memory_of,
+    new_array,
+    number_type,
+    require_unmasked,
+)
 from onehop.array_movement import (
     allgather,
     alltoall,
@@ -226,6 +234,7 @@ def _allreduce_any(group: Group, array: np.ndarray, op: str, codec: str, out: An
 def _check_any(array: Any, op: str, codec: str = "raw") -> None:
     if not isinstance(array, np.ndarray):
         raise WrongType(f"expected a NumPy array for {op}, found a {type(array).__name__}")
+    require_unmasked(array, "the array")
     check_type(array.dtype, op)
     if codec != "raw":
         raise BadInput(f'expected the codec "raw" for {op} of {array.dtype}, found {codec!r}')

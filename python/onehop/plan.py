@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onehop import _core
 from onehop._core import PlanCounters, RailAssignment, Schedule
 from onehop.arguments import instance, items, listed_rails, yes_or_no
-from onehop.array_memory import NUMBER_TYPES, element_type
+from onehop.array_memory import NUMBER_TYPES, element_type, require_unmasked
 from onehop.channel import heard_by_all
 from onehop.device.arrays import device_array
 from onehop.device.plans import DevicePlan
@@ -174,21 +174,25 @@ def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.M
                 )
             array = bytearray()
         name = f"array {number} ({spec.name!r})"
+        require_unmasked(array, name)
         memory.append(_core.Memory(array, written, name))
-        if computed:
-            _check_type(array, name, spec)
+        _check_type(array, name, spec, computed)
         _check_size(array, name, spec, rank)
     return memory
 
 
-def _check_type(array: Any, name: str, spec: _core.ArraySpec) -> None:
-    """Refuse numbers of another type, or in another byte order, in an array whose numbers are combined or encoded."""
-    found = element_type(array)
+def _check_type(array: Any, name: str, spec: _core.ArraySpec, computed: bool) -> None:
+    """Refuse numbers in another byte order, and of another type where they are combined or encoded."""
+    found, dtype = element_type(array), getattr(array, "dtype", None)
     real = {"complex64": "float32", "complex128": "float64"}.get(found, found)
-    if real in NUMBER_TYPES and (real != spec.type or not getattr(array.dtype, "isnative", True)):
-        raise BadInput(
-            f"{name} is {array.dtype}, expected {spec.type}, as the schedule combines or encodes its numbers"
+    is_swapped = spec.type != "bytes" and not getattr(dtype, "isnative", True)
+    if is_swapped or (computed and real in NUMBER_TYPES and real != spec.type):
+        why = (
+            "in this machine's byte order"
+            if is_swapped
+            else "as the schedule combines or encodes its numbers"
         )
+        raise BadInput(f"{name} is {dtype}, expected {spec.type}, {why}")
 
 
 def _check_size(array: Any, name: str, spec: _core.ArraySpec, rank: int) -> None:

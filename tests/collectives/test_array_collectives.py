@@ -371,3 +371,32 @@ def test_of_zeros_with_both_signs_the_first_is_the_result() -> None:
 
             for found in run_threads(2, work)[1]:
                 np.testing.assert_array_equal(np.signbit(found), np.signbit(rows[0]))
+
+
+def test_results_in_another_byte_order() -> None:
+    """The numbers arrive, whatever the byte order of `out`."""
+
+    def one_rank(group: onehop.Group) -> None:
+        rank, swapped = group.rank, np.dtype(">f8")
+        mine = np.array([1.0, 2.0]) + rank
+        everything = [[1.0, 2.0], [2.0, 3.0]]
+        codec = onehop.allreduce(group, mine.astype("f4"), codec="fp16", out=np.zeros(2, ">f4"))
+        assert codec.tolist() == [3, 5]
+        assert onehop.allreduce(group, mine, out=np.zeros(2, swapped)).tolist() == [3, 5]
+        assert onehop.allreduce(group, mine.astype("i2"), out=np.zeros(2, ">i2")).tolist() == [3, 5]
+        assert onehop.scan(group, mine, out=np.zeros(2, swapped)).tolist() == [[1, 2], [3, 5]][rank]
+        assert onehop.reduce_scatter(group, mine, out=np.zeros(1, swapped)).tolist() == [[3], [5]][rank]
+        for source, kind in ((mine, swapped), (mine.astype(swapped), np.dtype("<f8"))):
+            assert onehop.allgather(group, source, out=np.zeros((2, 2), kind)).tolist() == everything
+            assert onehop.alltoall(group, source, out=np.zeros(2, kind)).tolist() == [[1, 2], [2, 3]][rank]
+            gathered = onehop.gather(group, source, out=np.zeros((2, 2), kind))
+            assert gathered is None or gathered.tolist() == everything
+        fields = [("a", "i4"), ("b", "f4")]
+        for kind in ("f8" if rank else ">f8", "U2" if rank else ">U2", fields[:: 1 if rank else -1]):
+            with pytest.raises(onehop.Mismatch):
+                onehop.broadcast(group, np.zeros(2, kind))
+        for call in (onehop.allreduce, onehop.scan, onehop.broadcast, onehop.allgather):
+            with pytest.raises(onehop.BadInput, match="without a mask"):
+                call(group, np.ma.array(mine, mask=[True, False]))
+
+    run_threads(2, one_rank)

@@ -451,6 +451,20 @@ def test_arrays_of_another_type_are_named() -> None:
         moves = Transfer(place, Place(0, 1, place.slice), combine, codec)
         schedule = Schedule("sum", 1, [spec, spec], [Round([moves])])
         for dtype in types:
-            with pytest.raises(BadInput, match="expected float32, as the schedule combines or encodes"):
+            with pytest.raises(BadInput, match="expected float32, "):
                 Plan(schedule, Group.alone(), [np.zeros(4, dtype)] * 2)
         Plan(schedule, Group.alone(), [np.zeros(4, "f4"), np.zeros(16, "u1")])
+
+
+def test_arrays_whose_bytes_mean_something_else_are_refused() -> None:
+    """Also those that a schedule only moves: another rank would read other numbers."""
+    for memory, match in (
+        (np.zeros(6, ">f8"), "is >f8, expected float64, in this machine's byte order"),
+        (np.ma.array(np.zeros(6), mask=[1, 0, 0, 0, 0, 0]), "without a mask"),
+    ):
+        with pytest.raises(BadInput, match=match):
+            alone(memory)
+    place = Place(0, 0, Slice.range(0, 4))
+    moves = [Transfer(place, Place(0, 1, place.slice))]
+    schedule = Schedule("bytes", 1, [ArraySpec("u", 4, 4), ArraySpec("v", 4, 4)], [Round(moves)])
+    Plan(schedule, Group.alone(), [np.zeros(4, ">f4"), np.zeros(4, ">f4")])

@@ -231,7 +231,7 @@ class _Converter:
             self.to_program().misread(table, clbits, context.to_condition())
 
     def _gate(self, instruction: CircuitInstruction, qubits: list[int], context: Block) -> bool:
-        """Convert a gate; return False if its parts were converted one by one, each with its noise."""
+        """Convert a gate or its parts; return False if the parts have their own noise."""
         from qiskit.circuit import AnnotatedOperation, Gate
         from qiskit.circuit.library import Initialize
 
@@ -241,11 +241,13 @@ class _Converter:
         if definition is not None and (is_plain or self._has_noise_inside(operation)):
             inner = {bit: context.clbits[instruction.clbits[k]] for k, bit in enumerate(definition.clbits)}
             noise = self.noise
-            if isinstance(operation, Initialize):  # qiskit-aer sets a state at once
-                self.noise = None
+            # qiskit-aer sets amplitudes at once, and makes the states of labels and of numbers with gates.
+            at_once = isinstance(operation, Initialize) and len(operation.params) > 1
+            at_once = at_once and isinstance(operation.params[0], complex)
+            self.noise = None if at_once else noise
             self.block(definition, replace(context, qubits=qubits, clbits=inner))
             self.noise = noise
-            return False
+            return at_once
         for one in gate_operations(operation, qubits):
             self.add(one, context)
         return bool(qubits)
