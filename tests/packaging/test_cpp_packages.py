@@ -228,8 +228,9 @@ def test_parts(tmp_path: Path) -> None:
         assert told in " ".join(done.stderr.split()), done.stderr
 
 
-def test_a_machine_without_compiler(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["", "g++", "x86_64-linux-gnu-g++ -pthread"])  # as scikit-build-core sets it
+def test_a_machine_without_compiler(tmp_path: Path, name: str) -> None:
     line = [tool("cmake"), "-S", str(ROOT), "-B", str(tmp_path)]
-    done = completed(line, env={"PATH": str(tmp_path), "CXX": "g++"})  # as scikit-build-core sets it
+    done = completed(line, env={"PATH": str(tmp_path), "CXX": name})
     assert done.returncode != 0
     assert "expected a C++ compiler, found none; install g++ 12" in " ".join(done.stderr.split())
