@@ -84,7 +84,8 @@ def compile_for(target: str, folder: Path, include: Path) -> Path:
     if target in PTX:
         machine = ["--target=nvptx64-nvidia-cuda", f"-march={target}", f"--cuda-feature=+{PTX[target]}"]
     else:
-        machine = ["--target=amdgcn-amd-amdhsa", f"-mcpu={target}"]
+        # Code objects of version 6, the compiler's default, need ROCm 6.3.
+        machine = ["--target=amdgcn-amd-amdhsa", f"-mcpu={target}", "-mcode-object-version=5"]
     text = folder / f"{target}.{'ptx' if target in PTX else 's'}"
     zig("clang", *machine, *FLAGS, "-isystem", include, "-I.", "-S", "src/device/entries.cc", "-o", text)
     image = text

@@ -76,6 +76,7 @@ class CardTeam {
   void each(const Body& body) {
     body(__builtin_amdgcn_workitem_id_x());
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+    wait_for_memory();
     __builtin_amdgcn_s_barrier();
     __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
   }
@@ -84,11 +85,27 @@ class CardTeam {
   [[nodiscard]] T* shared() const {
     return (T*)onehop_shared_memory;  // NOLINT: a cast between address spaces must be this one
   }
-  // Flags between cards, and between a card and the processor.
+  // Flags between cards, and between a card and the processor. A flag also releases what other threads of the group
+  // have written before a barrier.
+#ifdef __AMDGCN__
+  void store_release(uint32_t* flag, uint32_t value) {
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "");
+    wait_for_memory();
+    __atomic_store_n(global(flag), value, __ATOMIC_RELAXED);
+  }
+#else
   void store_release(uint32_t* flag, uint32_t value) { __atomic_store_n(global(flag), value, __ATOMIC_RELEASE); }
+#endif
   [[nodiscard]] uint32_t load_acquire(const uint32_t* flag) { return __atomic_load_n(global(flag), __ATOMIC_ACQUIRE); }
   // Between two looks at a flag.
   void pause() {}
+
+#ifdef __AMDGCN__
+ private:
+  // Until the wave's writes are complete. The compiler leaves this out at barriers, after which a thread of another
+  // wave could not release them, and behind the write-back of the cache that a release begins.
+  static void wait_for_memory() { __builtin_amdgcn_s_waitcnt(0x0f70); }  // vmcnt(0)
+#endif
 };
 
 #else

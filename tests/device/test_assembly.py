@@ -98,6 +98,29 @@ def test_nvidia_registers() -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_amd_waits_for_writes(target: str) -> None:
+    """At barriers, for a flag that releases what other waves wrote, and between the write-back of a cache and it."""
+    text = (FOLDER / f"{target}.s").read_text()
+    assert ".amdhsa_code_object_version 5\n" in text, "the oldest ROCm that is allowed loads no later version"
+    for name, body in bodies(target).items():
+        lines = [line.split(";")[0].strip() for line in body.splitlines()]
+        lines = [line for line in lines if line and not line.startswith((".", "s_or_b64", "s_mov"))]
+        for number, line in enumerate(lines):
+            if line.startswith("s_barrier"):
+                assert re.match(r"s_waitcnt .*vmcnt\(0\)", lines[number - 1]), (
+                    name,
+                    lines[number - 3 : number + 1],
+                )
+            if line.startswith("buffer_wbl2"):
+                before_flag = lines[number : number + 6]
+                assert any(re.match(r"s_waitcnt .*vmcnt\(0\)", one) for one in before_flag), (
+                    name,
+                    before_flag,
+                )
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("target", "release", "acquire"),
     [("gfx90a", "buffer_wbl2", "buffer_invl2"), ("gfx942", "buffer_wbl2 sc0 sc1", "buffer_inv sc0 sc1")],
