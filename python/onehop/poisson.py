@@ -31,6 +31,11 @@ __all__ = [
 ]
 
 
+# Bytes per site: the solution twice, the source and its copy; for a direct solution, besides these.
+_BYTES = 32
+_BYTES_DIRECTLY = 80
+
+
 @dataclass(kw_only=True)
 class PoissonOptions(Options):
     """The options of `Poisson`, which documents them."""
@@ -105,6 +110,7 @@ class Poisson(_core.Poisson):
         instance(group, Group, "group")
         extents, grid = poisson_layout(group.size, extents, local=options.local, grid=options.grid)
         spec = PoissonSpec(extents, grid, options.mass, options.seed)
+        _require_memory(group, extents, _BYTES * extents[0] * extents[1] // group.size)
         super().__init__(group, spec, options.buffers, options.enlargement, options.transport)
         if options.source is not None:
             self.set_source(options.source)
@@ -207,6 +213,19 @@ def poisson_layout(
         grid = (ranks // second, second)
     here = _pair(local, "local")
     return (here[0] * grid[0], here[1] * grid[1]), grid
+
+
+def _require_memory(group: Group, extents: tuple[int, int], needed: int) -> None:
+    """Raise Error, on all ranks, if a machine has too little memory for `needed` bytes on this rank. Collective."""
+    what = f"a Poisson equation on a lattice of {extents[0]}x{extents[1]}"
+    _core.require_memory(group, min(needed, 1 << 62), what, "take a smaller lattice, or more machines")
+
+
+def require_memory_to_check(group: Group, extents: tuple[int, int]) -> None:
+    """Raise Error, on all ranks, unless rank 0 can solve directly and each can gather. Collective."""
+    _require_memory(
+        group, extents, (_BYTES_DIRECTLY if group.rank == 0 else _BYTES) * extents[0] * extents[1]
+    )
 
 
 def _pair(values: Any, name: str) -> tuple[int, int]:

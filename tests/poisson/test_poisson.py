@@ -10,6 +10,7 @@ import pytest
 
 from commands import Command, refused
 from onehop import BadInput, Group, Mismatch, Poisson
+from onehop.cli import main
 from onehop.poisson import poisson_grid, poisson_layout, solve_directly
 from ranks import Ranks
 from threads import run_threads
@@ -192,3 +193,15 @@ def test_command_says_what_is_wrong(
     arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert message in refused(["poisson", *arguments], capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "megabytes"), [("--local 2000x2000", 120), ("--local 1000x1000 --check", 70)]
+)
+def test_what_does_not_fit_into_memory_is_refused(
+    arguments: str, megabytes: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The system would kill the process."""
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(megabytes * 10**6))
+    assert main(["poisson", "--iterations", "1", *arguments.split()]) == 1
+    assert "error: not enough memory for a Poisson equation on a lattice of " in capsys.readouterr().err

@@ -15,7 +15,14 @@ from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.options import LARGEST_INT, file_option, option
-from onehop.poisson import Poisson, PoissonOptions, PoissonResult, poisson_layout, solve_directly
+from onehop.poisson import (
+    Poisson,
+    PoissonOptions,
+    PoissonResult,
+    poisson_layout,
+    require_memory_to_check,
+    solve_directly,
+)
 from onehop.text import bytes_text, counted, seconds_text
 
 # Larger lattices are gathered and checked only with --check.
@@ -146,6 +153,7 @@ def poisson(options: PoissonCommand) -> None:
     wanted = whole[0] * whole[1] <= CHECKED_SITES if options.check is None else options.check
     error, solution = None, None
     if wanted or options.plot is not None:
+        require_memory_to_check(group, whole)
         solution, source = solver.gather(), solver.gather(solver.source)
         if wanted and own_rank() == 0:
             error = float(np.abs(solution - solve_directly(source, options.mass)).max())
