@@ -102,6 +102,7 @@ def check_file_target(path: str | Path, what: str, *, replaces: bool = False) ->
     if open_descriptor(path) is not None:
         return
     if target.exists() and not target.is_file():  # a pipe or device
+        _check_pipe(path, what)
         if not os.access(target, os.W_OK):
             raise BadInput(f"{what}: {path} cannot be written: permission denied")
         return
@@ -114,6 +115,16 @@ def check_file_target(path: str | Path, what: str, *, replaces: bool = False) ->
             f"{what}: {path} cannot be written: permission denied in the folder {target.parent}; "
             "give a name in another folder"
         )
+
+
+def _check_pipe(path: str | Path, what: str) -> None:
+    try:
+        with find_place(path) as place:
+            found = place.stat()
+            if found is not None and stat.S_ISFIFO(found.st_mode):
+                refuse_trap(place, found, "the pipe")
+    except OSError as error:
+        raise BadInput(f"{what}: {path} cannot be written: {error.strerror}; give another name") from error
 
 
 def _prefix() -> str:

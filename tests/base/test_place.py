@@ -228,6 +228,10 @@ def test_a_pipe_of_another_user_gets_nothing(tmp_path: Path) -> None:
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(BadInput, match=r"the pipe .*out.json belongs to user 65534"):
         write_file(pipe, "secret", "it")
+    with pytest.raises(
+        BadInput, match=r"^--json: .*the pipe .*out.json belongs to user 65534"
+    ):  # before the work
+        check_file_target(pipe, "--json")
     os.close(reader)
 
 
