@@ -88,6 +88,7 @@ def test_choose_makes_a_tuning_that_onehop_reads() -> None:
     assert tuned.tuning["slot_bytes"] == 1 << 17
     assert tuned.tuning["spins"] == 777
     assert (tuned.tuning["spins_oversubscribed"], tuned.tuning["yields"]) == tuple(waiting[1:])
+    assert tuned.choices[0].chosen == "nontemporal, chunks of 8 KiB"
     assert [one.gain for one in tuned.choices] == [0.5] * (len(CLASSES) + 2) + [0.0]
     assert json.loads(_core.check_tuning(json.dumps(tuned.tuning))) == tuned.tuning
 
@@ -116,6 +117,7 @@ def test_choose_makes_a_table_of_all_reduce() -> None:
     above = table["compress_above"]
     assert (above["fp16"], above["q8"], above["q4"]) == (SIZES[0], 64 << 10, None)
     assert len(told) == len(SIZES)
+    assert all(text.endswith((" B", " KiB")) for row in told for text in (row[1], row[3]))
 
 
 def test_save_leaves_nothing_but_the_file(tmp_path: Path) -> None:

@@ -111,7 +111,10 @@ def choose_table(
             chosen[kind].append({"up_to": one["up_to"], "algorithm": algorithm, "chunk_bytes": chunk})
             now.update({codec: costs[codec][number] for codec in codecs})
             if kind == "raw":
-                texts = [f"{variants[i][0]}, chunks of {variants[i][1]}" for i in (default, number)]
+                texts = [
+                    f"{variants[i][0]}, chunks of {bytes_text(variants[i][1], exact=True)}"
+                    for i in (default, number)
+                ]
                 told.append(
                     (_text(one["up_to"]), texts[0], costs["raw"][default], texts[1], costs["raw"][number])
                 )

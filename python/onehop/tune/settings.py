@@ -222,7 +222,7 @@ def result_of_ranks(ranks: int, command: list[str], out: Path, tuning: dict[str,
 
 
 def _text(stores: Sequence[Any]) -> str:
-    return f"{stores[0]}, chunks of {stores[1]}"
+    return f"{stores[0]}, chunks of {bytes_text(stores[1], exact=True)}"
 
 
 def _choose_rules(measured: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Choice]]:
