@@ -66,6 +66,7 @@ def memory_of(array: Any, writable: bool, what: str) -> _core.Memory:
         and array.dtype.kind == "V"
         and array.ndim > 0
         and not array.dtype.hasobject
+        and array.flags.c_contiguous
     ):
         array = array.view(np.uint8)
     require_unmasked(array, what)

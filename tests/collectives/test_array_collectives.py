@@ -398,5 +398,8 @@ def test_results_in_another_byte_order() -> None:
         for call in (onehop.allreduce, onehop.scan, onehop.broadcast, onehop.allgather):
             with pytest.raises(onehop.BadInput, match="without a mask"):
                 call(group, np.ma.array(mine, mask=[True, False]))
+        if ml_dtypes:
+            with pytest.raises(onehop.BadInput, match="array 0"):  # with gaps
+                onehop.allreduce(group, [np.zeros(4, ml_dtypes.bfloat16)[::2]])
 
     run_threads(2, one_rank)
