@@ -84,6 +84,7 @@ class ControlBootstrap final : public Bootstrap {
 
   void set_timeout(double seconds) override { timeout_ = seconds; }
   void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
+  void watch(std::function<int()> gone, std::function<void(int)> /*tell*/) override { gone_ = std::move(gone); }
 
   Gathered allgather(std::span<const std::byte> mine) override {
     std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(ranks_));
@@ -161,10 +162,13 @@ class ControlBootstrap final : public Bootstrap {
     call_interrupt_check();
     const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
     throw_if_elsewhere(other);
+    const int aborted = gone_ ? gone_() : -1;
     // Also those behind `other`, which may be busy for long.
     for (int rank = other; rank < ranks_; ++rank) {
       // A contribution posted before the rank ended counts, so read the round after the state of the process.
-      if (has_gone(rank) && seat(rank).round.load(std::memory_order_acquire) < round_) throw_lost(rank, step);
+      const bool gone = has_gone(rank);
+      if ((gone || rank == aborted) && seat(rank).round.load(std::memory_order_acquire) < round_)
+        throw_lost(rank, gone ? "ended" : "aborted this group", step);
     }
     if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
@@ -183,7 +187,7 @@ class ControlBootstrap final : public Bootstrap {
   }
 
   // Names the rank that was lost first: `other` may have ended only because it lost another rank.
-  [[noreturn]] void throw_lost(int other, const std::string& step) {
+  [[noreturn]] void throw_lost(int other, const std::string& how, const std::string& step) {
     const pid_t pid = seat(other).pid.load();
     const std::uint32_t reported_lost = seat(other).reported_lost.load(std::memory_order_acquire);
     const bool named = reported_lost != 0 && reported_lost <= static_cast<std::uint32_t>(ranks_);
@@ -191,7 +195,7 @@ class ControlBootstrap final : public Bootstrap {
     seat(rank_).reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
     const std::string name = name_of(other);
     const std::string who =
-        pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";
+        pid != 0 ? name + " (process " + std::to_string(pid) + ") has " + how : name + " has ended without joining";
     const int world = world_ranks_.empty() ? lost : world_ranks_[static_cast<std::size_t>(lost)];
     const char* const before = seat(lost).pid.load() != 0 ? " has ended, and after it " : " has not joined, and so ";
     throw PeerLost(lost, (lost == other ? "" : name_of(lost) + before) + who + " while rank " + std::to_string(rank_) +
@@ -218,6 +222,7 @@ class ControlBootstrap final : public Bootstrap {
   std::uint64_t round_ = 0;
   double timeout_ = default_timeout();
   std::vector<int> world_ranks_;
+  std::function<int()> gone_;
 };
 
 }  // namespace
