@@ -154,8 +154,10 @@ void TileProgram<T>::describe(PassSummary& summary) const {
         each = 16;
         break;
       case StepKind::dense:
-        each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
-                                       std::popcount(dense_[step.index].step.controls));
+        each = dense_[step.index].step.tangents[0] != 0
+                   ? 8
+                   : 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
+                                             std::popcount(dense_[step.index].step.controls));
         break;
       case StepKind::permute:
         break;

@@ -28,16 +28,16 @@ class TileProgram<T>::Builder {
     while (!rest.empty()) {
       const std::size_t before = rest.size();
       rest = take(rest, [&](const Item& item) { return is_bit_probe(item); });
-      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
+      rest = take(rest, is_butterfly);
+      if (layer_.size() == 1 && waiting_probes_.empty()) rest = join_butterflies(std::move(rest));
       flush_turns();
       if (rest.size() != before) continue;
       take_permutations(rest);
       if (rest.size() != before) continue;
       rest = take_one(rest);
       if (rest.size() != before) continue;
-      rest = take(rest, [](const Item& item) {
-        return item.kind == ItemKind::phase || (item.kind == ItemKind::probe && item.mixed == 0);
-      });
+      rest = take(rest,
+                  [](const Item& item) { return is_phase(item) || (item.kind == ItemKind::probe && item.mixed == 0); });
       flush_diagonal_probes();
       flush_phases();
     }
@@ -57,6 +57,9 @@ class TileProgram<T>::Builder {
   static double smallest_within_layer() { return sizeof(T) == sizeof(float) ? 1e-36 : 1e-300; }
 
  private:
+  [[nodiscard]] static bool is_butterfly(const Item& item) { return item.kind == ItemKind::butterfly; }
+  [[nodiscard]] static bool is_phase(const Item& item) { return item.kind == ItemKind::phase; }
+
   // Takes every wanted item that commutes with all skipped items before it. Returns the others.
   template <typename Wanted>
   std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {
@@ -233,6 +236,9 @@ class TileProgram<T>::Builder {
   void add_lane_matrix(const Dense& dense);
   // The dense kernel works only on bits of the vector number, so lane bits are swapped with such bits before and after.
   void add_dense(const Dense& dense);
+  // If the only butterfly of the layer has one other to follow it, makes one step of both and of the phases between
+  // them. A chain of butterflies, as in a QFT, so takes two sweeps for two of them, not four. Returns the items left.
+  std::vector<Item> join_butterflies(std::vector<Item> items);
   void add_table(const LocalOperation& op);
 
   // From this many permutation gates on, one combined step replaces a sweep per gate.

@@ -151,6 +151,44 @@ void TileProgram<T>::Builder::add_dense(const Dense& dense) {
 }
 
 template <typename T>
+std::vector<Item> TileProgram<T>::Builder::join_butterflies(std::vector<Item> items) {
+  if (!items_.varying.empty() || !signs_.empty()) return items;
+  std::vector<Item> rest = take(take(items, is_phase), is_butterfly);
+  const int bits[2] = {layer_.front().bit, layer_.back().bit};
+  const std::uint64_t both = std::uint64_t{1} << bits[0] | std::uint64_t{1} << bits[1];
+  const auto later = std::stable_partition(phases_.begin(), phases_.end(),
+                                           [&](const Phase& phase) { return (phase.mask & ~both) == 0; });
+  const bool in_order =
+      std::all_of(later, phases_.end(), [&](const Phase& phase) { return (phase.mask >> bits[1] & 1U) == 0; });
+  if (layer_.size() != 2 || !in_order || in_lane(both) != 0) {
+    layer_.resize(1);
+    phases_.clear();
+    return items;
+  }
+  DenseMatrix joined;
+  for (int b = 0; b < 2; ++b) {
+    joined.step.bits.push_back(position(bits[b]) - lane_bits());
+    joined.step.tangents[b] = static_cast<T>(layer_[static_cast<std::size_t>(b)].tangent);
+  }
+  for (std::uint64_t v = 0; v < 4; ++v) {
+    std::complex<double> factor = layer_[0].cosine * layer_[1].cosine;
+    const std::uint64_t index = (v & 1U) << bits[0] | v >> 1U << bits[1];
+    std::for_each(phases_.begin(), later, [&](const Phase& phase) {
+      const std::uint64_t i = index & phase.mask;
+      if (phase.when == Phase::When::odd ? std::popcount(i) % 2 != 0 : i == phase.want) factor *= phase.factor;
+    });
+    joined.step.matrix.emplace_back(factor);
+  }
+  phases_.erase(phases_.begin(), later);
+  layer_.clear();
+  step(StepKind::dense, program_.dense_.size());
+  program_.dense_.push_back(std::move(joined));
+  rest = take(rest, is_phase);
+  flush_phases();
+  return rest;
+}
+
+template <typename T>
 void TileProgram<T>::Builder::add_table(const LocalOperation& op) {
   Table table{&op, {}};
   const std::size_t size = std::size_t{1} << op.bits.size();

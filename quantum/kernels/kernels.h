@@ -54,6 +54,8 @@ struct DenseStep {
   std::size_t controls = 0;
   std::size_t control_values = 0;
   std::vector<std::complex<T>> matrix;
+  // If not 0: of a butterfly on each of two bits, the first one first; `matrix` is then the diagonal between them.
+  T tangents[2] = {};
 };
 
 // A permutation of a tile's amplitudes whose index map is affine in the bits of the index (any number of X, CX and SWAP

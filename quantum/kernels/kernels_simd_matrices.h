@@ -103,8 +103,45 @@ void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
   });
 }
 
+// Two butterflies with a factor of each amplitude between them.
+template <typename T>
+void joined_butterflies(T* tile, const TileShape& shape, const DenseStep<T>& step) {
+  const VectorGroups<2> groups(shape, step.bits.data());
+  const std::complex<T>* const factors = step.matrix.data();
+  const Vector<T> tangents[2] = {all<T>(step.tangents[0]), all<T>(step.tangents[1])};
+  const auto turn = [](Vector<T>& first, Vector<T>& second, Vector<T> tangent) ONEHOP_INLINE_LAMBDA {
+    const Vector<T> before = first;
+    first = first - tangent * second;
+    second = second + tangent * before;
+  };
+  groups.each([&](std::size_t v) ONEHOP_INLINE_LAMBDA {
+    T* const group = tile + shape.place(v);
+    Vector<T> re[4];
+    Vector<T> im[4];
+    load_group<T, 4>(re, group, groups.offsets);
+    load_group<T, 4>(im, group + lanes<T>, groups.offsets);
+    for (Vector<T>* x : {re, im}) {
+      turn(x[0], x[1], tangents[0]);
+      turn(x[2], x[3], tangents[0]);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      const Vector<T> before = re[j];
+      re[j] = factors[j].real() * before - factors[j].imag() * im[j];
+      im[j] = factors[j].real() * im[j] + factors[j].imag() * before;
+    }
+    for (Vector<T>* x : {re, im}) {
+      turn(x[0], x[2], tangents[1]);
+      turn(x[1], x[3], tangents[1]);
+    }
+    store_group<T, 4>(re, group, groups.offsets);
+    store_group<T, 4>(im, group + lanes<T>, groups.offsets);
+  });
+}
+
 template <typename T>
 void dense(T* tile, const TileShape& shape, const DenseStep<T>& step) {
+  if (step.tangents[0] != 0) return joined_butterflies(tile, shape, step);
   switch (step.bits.size()) {
     case 1:
       return dense_of<T, 1>(tile, shape, step);

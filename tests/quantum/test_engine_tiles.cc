@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <complex>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -100,6 +101,28 @@ TEST(QuantumEngineTiles, AnyCircuit) {
         operations.push_back(
             {.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = random_unitary(random, 4)});
         if (k % 4 == 0) operations.push_back({.kind = LocalKind::swap, .bits = {order[k], order[k + 1]}});
+      }
+    }
+    expect_on_tiles(random, bits, operations, "round " + std::to_string(round));
+  }
+}
+
+// Rotations with phases between that let none overtake another, as in a QFT: two of them and these phases are a matrix.
+TEST(QuantumEngineTiles, ChainsOfRotations) {
+  Random random(12);
+  for (int round = 0; round < 40; ++round) {
+    const int bits = round % 20 == 0 ? bits_in_parts : number(random, 10, 12);
+    const std::vector<int> order = shuffled(random, bits);
+    std::vector<LocalOperation> operations;
+    for (int k = 0; k < bits; ++k) {
+      operations.push_back({.kind = LocalKind::matrix, .bits = {order[k]}, .values = random_unitary(random, 2)});
+      if (number(random, 0, 3) == 0) {
+        operations.push_back({.kind = LocalKind::diagonal, .bits = {order[k]}, .values = {1, -1}});
+      }
+      for (int later = k + 1; later < bits; ++later) {
+        LocalOperation phase{.kind = LocalKind::diagonal, .bits = {order[k], order[later]}, .values = {1, 1, 1, 0}};
+        phase.values.back() = std::polar(1.0, 3.0 / (later - k) + round);
+        if (later == k + 1 || number(random, 0, 2) != 0) operations.push_back(phase);
       }
     }
     expect_on_tiles(random, bits, operations, "round " + std::to_string(round));

@@ -11,7 +11,7 @@ from scipy.linalg import expm
 
 from brute_force import PAULI, sum_matrix
 from onehop import BadInput
-from onehop.quantum import Circuit
+from onehop.quantum import Circuit, plan
 from onehop.quantum.generators import (
     evolution,
     ghz,
@@ -216,3 +216,13 @@ def test_hamlib_file(tmp_path: Path) -> None:
 def test_bad_input_is_refused(make: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         make()
+
+
+def test_the_former_way_to_a_circuit() -> None:
+    circuit = qft(3)
+    assert circuit.to_circuit() is circuit
+
+
+def test_rotations_of_a_qft_share_sweeps() -> None:
+    groups = [group for stage in plan(qft(16)).placement.groups() for group in stage]
+    assert sum(group["sweeps"] for group in groups) < 1.5 * sum(group["rotations"] for group in groups)

@@ -331,6 +331,10 @@ class Circuit(NamedGates, Composition):
         self.add(Operation("assign", "assign", [], clbits=[bit], condition=condition))
         return bit
 
+    def to_circuit(self) -> Circuit:
+        """Return the circuit itself: generators return circuits now. Version 0.3 will remove this."""
+        return self
+
     def __repr__(self) -> str:
         name = f" '{self.name}'" if self.name else ""
         return (
