@@ -8,33 +8,75 @@
 #include "quantum/circuit/commutation.h"
 
 namespace onehop::quantum {
+namespace {
+
+// Takes known bits out of a condition. Returns whether it holds if it depends on no others, -1 if it does.
+int settle(Condition& condition, const std::vector<std::int8_t>& known) {
+  Condition rest{{}, 0, condition.negated};
+  for (std::size_t k = 0; k < condition.clbits.size(); ++k) {
+    const int bit = condition.clbits[k];
+    const std::uint64_t wanted = condition.value >> k & 1U;
+    const std::int8_t value = known[static_cast<std::size_t>(bit)];
+    if (value >= 0 && static_cast<std::uint64_t>(value) != wanted) return condition.negated ? 1 : 0;
+    if (value >= 0) continue;
+    rest.value |= wanted << rest.clbits.size();
+    rest.clbits.push_back(bit);
+  }
+  if (rest.clbits.empty()) return condition.negated && !condition.clbits.empty() ? 0 : 1;
+  condition = std::move(rest);
+  return -1;
+}
+
+// Settles conditions on bits that no measurement has set: operations that are never done become barriers. The shots of
+// a seed then do not depend on how such a branch is written.
+void settle_conditions(Circuit& circuit) {
+  if (circuit.has_jumps()) return;
+  std::vector<std::int8_t> known(static_cast<std::size_t>(circuit.clbits + circuit.hidden_clbits), 0);  // -1: measured
+  for (Operation& operation : circuit.operations) {
+    if (operation.kind > OperationKind::assign) {
+      for (const int bit : operation.clbits) known[static_cast<std::size_t>(bit)] = -1;
+      continue;
+    }
+    const int holds = settle(operation.condition, known);
+    const bool assigns = operation.kind == OperationKind::assign;
+    const bool idle =
+        assigns ? holds >= 0 && holds == known[static_cast<std::size_t>(operation.clbits[0])] : holds == 0;
+    if (idle) operation = Operation();
+    if (holds == 1) operation.condition = {};
+    for (const int bit : operation.clbits) {
+      known[static_cast<std::size_t>(bit)] = assigns ? static_cast<std::int8_t>(holds) : std::int8_t{-1};
+    }
+  }
+}
+
+}  // namespace
 
 SplitCircuit split_final_measurements(const Circuit& circuit) {
   SplitCircuit result{circuit, {}};
+  settle_conditions(result.body);
   const auto bits = static_cast<std::size_t>(circuit.clbits) + static_cast<std::size_t>(circuit.hidden_clbits);
   std::vector<bool> used(static_cast<std::size_t>(circuit.qubits), false);  // by later operations
   std::vector<bool> bit_used(bits, false);
   for (std::size_t i = circuit.operations.size(); i-- > 0;) {
-    const Operation& operation = circuit.operations[i];
-    Operation& kept = result.body.operations[i];
+    Operation& operation = result.body.operations[i];
     if (operation.kind == OperationKind::barrier) continue;
     const bool plain = operation.kind == OperationKind::measure && operation.condition.clbits.empty();
     if (plain) {
-      kept.targets.clear();
-      kept.clbits.clear();
-      for (std::size_t t = operation.targets.size(); t-- > 0;) {
-        const int qubit = operation.targets[t];
-        const int bit = operation.clbits[t];
+      const std::vector<int> targets = std::exchange(operation.targets, {});
+      const std::vector<int> clbits = std::exchange(operation.clbits, {});
+      for (std::size_t t = targets.size(); t-- > 0;) {
+        const int qubit = targets[t];
+        const int bit = clbits[t];
         if (used[static_cast<std::size_t>(qubit)] || bit_used[static_cast<std::size_t>(bit)]) {
-          kept.targets.insert(kept.targets.begin(), qubit);
-          kept.clbits.insert(kept.clbits.begin(), bit);
+          operation.targets.insert(operation.targets.begin(), qubit);
+          operation.clbits.insert(operation.clbits.begin(), bit);
           used[static_cast<std::size_t>(qubit)] = true;
         } else {
           result.last.emplace_back(bit, qubit);
         }
         bit_used[static_cast<std::size_t>(bit)] = true;
       }
-      if (kept.targets.empty()) kept.kind = OperationKind::barrier;
+      if (operation.targets.empty()) operation.kind = OperationKind::barrier;
       continue;
     }
     if (operation.kind > OperationKind::channel) {  // it may need every qubit and bit

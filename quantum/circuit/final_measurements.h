@@ -15,6 +15,7 @@ struct SplitCircuit {
 };
 
 // A measurement is final if no operation uses its qubit or its classical bit afterwards, and no condition guards it.
+// Conditions on bits that nothing has measured are settled: operations that are never done become barriers.
 [[nodiscard]] SplitCircuit split_final_measurements(const Circuit& circuit);
 
 // The circuit without resets that draw nothing, because only gates that become a part of the first state come before

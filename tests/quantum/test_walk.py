@@ -47,6 +47,26 @@ def of_kind(kind: str, group: Group) -> tuple[list[int], int, float]:
     return counts, result.runs, round(result.expectations[0], 9)
 
 
+def test_branches_that_are_never_taken_do_not_change_the_shots() -> None:
+    def circuit(*, unused: bool) -> quantum.Circuit:
+        one = quantum.Circuit(3, 4).ry(0.9, 0).cx(0, 1).measure(0, 0)
+        if unused:
+            one._assign(Condition([1], 1))  # hidden bit 4, which is 0
+            one._assign(Condition([0], 1))  # which nothing reads
+            for clbits, value, negated in (([2], 1, False), ([3, 4], 0, True), ([0, 2], 2, False)):
+                with one.when(clbits, value, negated=negated):
+                    one.x(0).measure(1, 3).reset(2)
+        with one.when([0, 3] if unused else 0):
+            one.ry(0.4, 2)
+        return one.h(1).measure([1, 2], [1, 2])
+
+    with_them, without = (
+        quantum.simulate(circuit(unused=unused), shots=300, seed=5) for unused in (True, False)
+    )
+    assert with_them.counts == without.counts
+    assert with_them.runs == without.runs == 2
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 @pytest.mark.parametrize(
     ("kind", "expected"),
