@@ -178,6 +178,7 @@ void bind_quantum_simulator(nb::module_& module) {
           "Bytes read from the state's file and written to it, and the seconds of these transfers.")
       .def_ro("fidelity_estimate", &SimulationResult::fidelity_estimate)
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
+      .def_prop_ro("disk_passes", [](const SimulationResult& r) { return r.engine.disk_passes; })
       .def_ro("pass_seconds", &SimulationResult::pass_seconds)
       .def_prop_ro(
           "profile",

@@ -224,6 +224,7 @@ EngineCounters StoredAmplitudes::apply_some(std::vector<LocalOperation>& operati
     for (const LocalOperation& op : pass.operations) begun.insert(op.source);
     counters.operations += static_cast<std::int64_t>(pass.operations.size());
     counters.passes += make_pass(pass, options, encoded);
+    ++counters.disk_passes;
   } while (std::ranges::any_of(operations, in_part));
   counters.seconds = base::steady_seconds() - begin;
   return counters;

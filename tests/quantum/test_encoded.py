@@ -11,6 +11,7 @@ import pytest
 from commands import Command, refused
 from onehop import quantum
 from onehop.cli import main
+from onehop.cli.quantum.choices import choices_of
 from onehop.error import BadInput
 from onehop.quantum import generators, simulate
 from ranks import Ranks
@@ -55,6 +56,9 @@ def test_command(tmp_path: Path, ranks: Ranks, command: Command) -> None:
     assert choices["single"]["memory_per_rank"] == 8 * 2**12
     assert choices["double"]["predicted_fidelity"] == 1
     assert choices["fp16"]["predicted_fidelity"] > choices["q8"]["predicted_fidelity"]
+    least, most = choices["q8"]["predicted_fidelity_range"]
+    assert 0.99 < least < choices["q8"]["predicted_fidelity"] < most == 1
+    assert least < found["fidelity_estimate"]
     # The bytes of a pass over the bandwidth of a processor are its time there, unless arithmetic takes longer.
     genesis = (Path(quantum.__file__).parents[1] / "machine/files/genesis.toml").read_text()
     machine = tmp_path / "processors.toml"  # devices hold no encoded amplitudes
@@ -84,6 +88,17 @@ def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         quantum.State(6, precision="q8").local()
 
 
+def test_plans_of_states_on_disk_count_the_passes_of_all_parts(tmp_path: Path) -> None:
+    circuit = quantum.Circuit(12)
+    for first in (0, 6):
+        circuit = circuit.compose(generators.qft(6), list(range(first, first + 6)))
+    planned = quantum.plan(circuit, precision="single")
+    rows = choices_of(planned, None, ranks_per_node=None, ranks_per_host=None)
+    found = quantum.simulate(circuit, precision="single", state_folder=tmp_path)
+    assert [row["disk_passes"] for row in rows if row["storage"] == "disk"] == [2, 2]
+    assert found.disk_passes == 2
+
+
 def test_state_folder(tmp_path: Path, command: Command, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "qft.qasm"
     generators.qft(17).save(file)
@@ -108,8 +123,15 @@ def test_state_folder(tmp_path: Path, command: Command, capsys: pytest.CaptureFi
     assert found["expectations"]["Z16 X3"] == pytest.approx(expected["expectations"]["Z16 X3"], abs=1e-5)
     assert found["disk"]["bytes_written"] >= 2 * 8 * 2**17
     assert list(folder.iterdir()) == []
+    # The tiles of a pass over the file take several passes in memory.
+    assert 1 < found["disk_passes"] <= found["passes"]
+    assert found["disk"]["bytes_read"] >= found["disk_passes"] * 8 * 2**17
     planned = json.loads(command("plan", file, "--json").stdout)
-    assert [row["precision"] for row in planned["choices"] if row["storage"] == "disk"] == ["single", "q8"]
+    disk = [row for row in planned["choices"] if row["storage"] == "disk"]
+    assert [row["precision"] for row in disk] == ["single", "q8"]
+    assert disk[0]["disk_bytes"] == 8 * 2**17
+    assert disk[0]["disk_bytes_with_checkpoints"] == 2 * disk[0]["disk_bytes"]
+    assert expected["disk_passes"] == 0
     for more, message in (
         (["--state-folder", str(tmp_path / "none")], "No such file"),
         (["--state-folder", str(folder), "--state-memory", "x"], "as a size such as"),

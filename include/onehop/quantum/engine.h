@@ -80,6 +80,7 @@ struct EngineOptions {
 // Statistics of a call. A pass reads and writes the whole local state once.
 struct EngineCounters {
   double passes = 0;
+  double disk_passes = 0;  // over the file of a state on disk; `passes` then go over the tiles in memory
   std::int64_t operations = 0;
   double seconds = 0;
   double planning_seconds = 0;  // the part of `seconds` spent on grouping operations into passes
@@ -87,6 +88,7 @@ struct EngineCounters {
   // Adds passes, operations and seconds.
   void add(const EngineCounters& more) {
     passes += more.passes;
+    disk_passes += more.disk_passes;
     operations += more.operations;
     seconds += more.seconds;
   }

@@ -64,7 +64,9 @@ class Result:
     bytes_between_hosts : int
         Part of these bytes that was sent from one host to another. Ranks that share memory are on one host.
     passes : float
-        Number of passes over a rank's amplitudes.
+        Number of passes over a rank's amplitudes; of a state on disk, over its tiles in memory.
+    disk_passes : float
+        Number of passes over the file of a state on disk.
     largest_state_qubits : int
         Number of qubits of the largest state. Idle qubits are in no state, and qubits that no operation joins are in
         separate states.
@@ -90,6 +92,7 @@ class Result:
     profile: Profile | None = field(repr=False, default=None)
     """The times of passes and exchanges, if `profile=True` was given."""
     bytes_between_hosts: int = 0
+    disk_passes: float = 0.0
     disk: tuple[int, int, float] = (0, 0, 0.0)
     """Bytes read from the file of the state and written to it, and the seconds in which either was under way."""
     fidelity_estimate: float = 1.0
@@ -426,6 +429,7 @@ _FROM_CORE = (
     "bytes_moved",
     "bytes_between_hosts",
     "passes",
+    "disk_passes",
     "disk",
     "fidelity_estimate",
     "outcomes",

@@ -15,8 +15,9 @@ from onehop.quantum import CircuitPlan
 from onehop.quantum.circuit_plan import in_precision, predict
 from onehop.text import bytes_text, seconds_text
 
-# The infidelity of a pass over the amplitudes of random circuits, measured at 20 and 22 qubits.
-_LOST_PER_PASS = {"fp16": 4e-8, "q8": 5e-5, "q6": 8e-4}
+# The infidelity of a pass over the amplitudes of random circuits, measured at 20 and 22 qubits, and the largest one:
+# that of blocks in which every number is off by as much as the codec allows.
+_LOST_PER_PASS = {"fp16": (4e-8, 2**-22), "q8": (5e-5, 32 / 252**2), "q6": (8e-4, 32 / 61.5**2)}
 
 
 def choices_of(
@@ -37,6 +38,7 @@ def choices_of(
             plans[like] = in_precision(circuit_plan, like, hosts)
         one = plans.get(name) or _in_precision(plans[like], name)
         passes, seconds = _predicted(one, machine)
+        fidelity, least = (math.exp(-passes * lost) for lost in _LOST_PER_PASS.get(name, (0, 0)))
         row = {
             "precision": name,
             "storage": "memory",
@@ -46,7 +48,8 @@ def choices_of(
             "fits": one.fits if machine is None else one.memory_per_rank <= machine.memory.value,
             "passes": passes,
             "predicted_seconds": seconds,
-            "predicted_fidelity": math.exp(-passes * _LOST_PER_PASS.get(name, 0)),
+            "predicted_fidelity": fidelity,
+            "predicted_fidelity_range": [least, 1.0],
         }
         rows.append(row)
         if machine is None and one.ranks == 1 and not plain and name in ("single", "q8"):
@@ -61,12 +64,15 @@ _DISK_RATE = 1.5e9
 def _on_disk(row: dict[str, Any], one: CircuitPlan) -> list[dict[str, Any]]:
     """Return the row of a state in a file, with half of the available memory."""
     memory = min(one.memory_available // 2, one.memory_per_rank)
-    passes = _core.disk_passes(one.placement, one.precision, memory)
-    if passes < 0:
+    each = [_core.disk_passes(part.placement, one.precision, memory) for part in one.states]
+    if min(each) < 0:
         return []
-    transfers = one.memory_per_rank * (1 + 2 * passes) / _DISK_RATE
+    parts = zip(one.states, each, strict=True)
+    transfers = sum(part.memory_per_rank * (1 + 2 * passes) for part, passes in parts) / _DISK_RATE
     found = {"storage": "disk", "memory_per_rank": memory, "memory_in_all": memory, "fits": True}
-    found |= {"disk_bytes": one.memory_per_rank, "disk_passes": passes}
+    # With checkpoints, two files take turns.
+    found |= {"disk_bytes": one.memory_per_rank, "disk_bytes_with_checkpoints": 2 * one.memory_per_rank}
+    found |= {"disk_passes": sum(each)}
     return [row | found | {"predicted_seconds": max(transfers, row["predicted_seconds"])}]
 
 
@@ -96,21 +102,23 @@ def _predicted(one: CircuitPlan, machine: Machine | None) -> tuple[float, float 
 
 def choices_table(rows: list[dict[str, Any]]) -> Table:
     """Tabulate the choices, without those on disk that would take no less memory."""
-    headers = ("precision", ">memory in all", "fits", ">passes", ">predicted time", ">fidelity")
+    headers = ("precision", ">memory in all", "fits", ">passes", ">predicted time", ">fidelity", ">at least")
     table = Table(*headers, title="choices of --precision")
     least: dict[str, int] = {}
     for row in rows:
-        if least.setdefault(row["precision"], row["memory_in_all"]) <= row["memory_in_all"] and (
-            row["storage"] == "disk"
-        ):
+        on_disk = row["storage"] == "disk"
+        if least.setdefault(row["precision"], row["memory_in_all"]) <= row["memory_in_all"] and on_disk:
             continue
         seconds = row["predicted_seconds"]
+        if on_disk:
+            table.caption = "passes on disk are those over the file; a --checkpoint takes a second file"
         table.add_row(
-            row["precision"] + (" on disk" if row["storage"] == "disk" else ""),
+            row["precision"] + (f", {bytes_text(row['disk_bytes'])} on disk" if on_disk else ""),
             bytes_text(row["memory_in_all"]),
             "yes" if row["fits"] else coloured("no", "bold red"),
-            f"{row['passes']:.4g}",
+            f"{row['disk_passes' if on_disk else 'passes']:.4g}",
             "" if seconds is None else seconds_text(seconds),
             f"{row['predicted_fidelity']:.7g}",
+            f"{row['predicted_fidelity_range'][0]:.4g}",
         )
     return table

@@ -124,7 +124,7 @@ def _smaller(circuit_plan: MemoryPlan) -> str:
             return f", or --precision {name} ({bytes_text(need)} here)"
     if not encodable or circuit_plan.ranks > 1:
         return ""
-    return f", or --state-folder FOLDER on a disk with {bytes_text(here)} of free space"
+    return f", or --state-folder FOLDER on a disk with {bytes_text(here)} of free space (twice that with --checkpoint)"
 
 
 def check_fits(circuit_plan: MemoryPlan, name: str, what: str = "circuit") -> None:

@@ -256,6 +256,7 @@ def make_report(
     else:
         report.update(
             passes=result.passes,
+            disk_passes=result.disk_passes,
             resumed=result.resumed,
             fidelity_estimate=result.fidelity_estimate,
             bytes_per_amplitude=_core.bytes_per_amplitude(precision),
@@ -316,9 +317,9 @@ def show(screen: Screen, report: dict[str, Any], rows: int) -> None:
     if "disk" in report:
         disk = report["disk"]
         screen.print(
-            f"disk: {bytes_text(disk['bytes_read'])} read, {bytes_text(disk['bytes_written'])} written, "
-            f"{rate_text(disk['bytes_per_second'])}; the run took {disk['seconds_over_busy']:.2f} times as "
-            "long as these transfers"
+            f"disk: {bytes_text(disk['bytes_read'])} read, {bytes_text(disk['bytes_written'])} written in "
+            f"{report['disk_passes']:.4g} passes over the file, {rate_text(disk['bytes_per_second'])}; the run took "
+            f"{disk['seconds_over_busy']:.2f} times as long as these transfers"
         )
     between = report["bytes_by_level"]["between hosts"]
     screen.print(
