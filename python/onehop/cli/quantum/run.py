@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from onehop.cli.quantum import profile as profiles
 from onehop.cli.quantum.memory import check_fits, gradient_report, memory_of_run, one_line, plan_run
 from onehop.cli.quantum.run_options import Run
 from onehop.cli.screen import Screen, Table
+from onehop.cli.waiting import waiting
 from onehop.figure import save_figure
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
@@ -176,7 +178,9 @@ def _run(options: Run, group: Group) -> None:
     screen = console(options.json)
     clifford = options.is_clifford(circuit, group)
     circuit_plan, predicted = (None, None) if clifford else _place(options, circuit, group, screen)
-    result, report = _simulate(options, circuit, observables, group)
+    # A step has thousands of gates, and passes over all of a large state. Checkpoints are written to their end.
+    with waiting(None) if options.checkpoint is None else nullcontext():
+        result, report = _simulate(options, circuit, observables, group)
     report["predicted_seconds"] = predicted
     time_profile = result.profile
     owns_checkpoint = bool(result.resumed or result.checkpoints)
@@ -184,16 +188,17 @@ def _run(options: Run, group: Group) -> None:
         save_result(options.save, result, group, circuit)
     del result  # a gradient needs the memory of the final state
     if options.gradient:
-        report |= gradient_report(
-            unbound,
-            values,
-            options.observable,
-            group,
-            noise=options.model,
-            precision=options.precision,
-            reproducible=options.reproducible,
-            device=options.device,
-        )
+        with waiting(None):
+            report |= gradient_report(
+                unbound,
+                values,
+                options.observable,
+                group,
+                noise=options.model,
+                precision=options.precision,
+                reproducible=options.reproducible,
+                device=options.device,
+            )
     if own_rank() != 0:
         return
     plain = circuit_plan is not None and options.precision in PRECISIONS[:2] and options.state_folder is None
