@@ -70,6 +70,8 @@ def test_multiple_eigenvalues_of_the_free_field() -> None:
     operator = Staggered(Gauge(Group.alone(), (2, 2, 2, 2)), threads=1)  # whose eigenvalues are all the same
     found = lowest_eigenvectors(operator, count=2, applications=500)
     np.testing.assert_allclose(found.values, 4, rtol=1e-9)
+    operator = Staggered(Gauge(Group.alone(), (2, 4, 4, 6)), threads=1)
+    assert lowest_eigenvectors(operator, count=20, applications=5000).residuals.max() <= 1e-9
 
 
 def test_the_file_and_deflated_solves_on_every_grid(tmp_path: Path) -> None:

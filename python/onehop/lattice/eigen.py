@@ -213,7 +213,7 @@ def lowest_eigenvectors(
     whole_number(options.applications, "applications", 1)
     asked = whole_number(options.degree, "degree", 0, LARGEST_INT)
     most = min(size, max(2 * count, count + 5 * _SPARE))
-    needed = (most + 6 * count + 20 * _SPARE) * 24.0 * sites_on_a_rank(
+    needed = (2 * most + 5 * count + 10 * _SPARE) * 24.0 * sites_on_a_rank(
         extents, operator.group.size
     ) + _OF_NUMPY
     require_memory(operator.group, extents, needed, "eigenvectors")
@@ -229,76 +229,6 @@ def lowest_eigenvectors(
         high = max(high, low / 0.9)
 
 
-class _Space:
-    """An orthonormal basis, the polynomial of A in it, and orthonormal vectors beyond it that the polynomial reaches.
-
-    The images of the basis are `matrix.T @ basis + coupling @ beyond`: in a Krylov space `beyond` is short, and no
-    image has to be kept. The vectors beyond lie behind the basis; `take` and `random` set the next block first.
-    """
-
-    def __init__(self, sites: EvenSites, most: int, block: Vectors) -> None:
-        self._sites, self._most_beyond = sites, max(2 * _SPARE, len(block))
-        self._rows = np.empty((most + self._most_beyond + 4 * _SPARE, block.shape[1]), np.complex128)
-        self.matrix, self.coupling = np.zeros((2, 0, 0), np.complex128)
-        self._prepend(sites.orthonormal(block, self.basis))
-
-    @property
-    def basis(self) -> Vectors:
-        """The basis."""
-        return self._rows[: len(self.matrix)]
-
-    @property
-    def _beyond(self) -> Vectors:
-        return self._rows[len(self.matrix) :][: self.coupling.shape[1]]
-
-    def _prepend(self, vectors: Vectors) -> int:
-        known = np.concatenate([vectors, self._beyond])
-        self.coupling = np.pad(self.coupling, ((0, 0), (len(vectors), 0)))
-        self._beyond[:] = known
-        return len(vectors)
-
-    def random(self, count: int) -> int:
-        """Set random vectors first. Returns their number."""
-        known = self._rows[: sum(self.coupling.shape)]
-        return self._prepend(
-            self._sites.orthonormal(self._sites.random(count, self._sites.applications + len(known)), known)
-        )
-
-    def take(self, rest: Vectors, width: int) -> int:
-        """Set first what these combinations of the vectors beyond have most of; forget what they have least of.
-
-        Returns how many vectors the next block has.
-        """
-        turn = np.linalg.svd(rest)[2][: self._most_beyond]
-        turned, self.coupling = turn @ self._beyond, self.coupling @ turn.T.conj()
-        self._beyond[:] = turned
-        return min(width, len(turn))
-
-    def grow(self, width: int, polynomial: tuple[int, float, float]) -> None:
-        """Add the first vectors beyond the basis to it."""
-        old, size = len(self.matrix), len(self.matrix) + width
-        known = self._rows[: sum(self.coupling.shape)]
-        images = np.array([self._sites.filtered(one, *polynomial) for one in self._rows[old:size]])
-        images = images.reshape(width, -1)
-        inner = self._sites.products(known, images)
-        images -= inner.T @ known
-        more = self._sites.orthonormal(images, known)
-        matrix, coupling = np.zeros((size, size), np.complex128), self.coupling[:, width:]
-        matrix[:old, :old] = self.matrix
-        matrix[:old, old:], matrix[old:, :old] = inner[:old], inner[:old].T.conj()
-        matrix[old:, old:] = (inner[old:size] + inner[old:size].T.conj()) / 2
-        added = np.concatenate([inner[size:], self._sites.products(more, images)]).T
-        self.coupling = np.concatenate([np.pad(coupling, ((0, 0), (0, len(more)))), added])
-        self.matrix = matrix
-        self._beyond[len(self._beyond) - len(more) :] = more
-
-    def shrink(self, turn: Vectors, values: NDArray[np.float64]) -> None:
-        """Keep combinations of the basis that are eigenvectors of its matrix."""
-        kept = np.concatenate([turn @ self.basis, self._beyond])
-        self.matrix, self.coupling = np.diag(values).astype(np.complex128), turn @ self.coupling
-        self._rows[: len(kept)] = kept
-
-
 def _iterate(
     sites: EvenSites,
     options: EigenOptions,
@@ -307,50 +237,82 @@ def _iterate(
     block: Vectors,
     progress: Callable[[int, float], None] | None,
 ) -> Eigenvectors:
-    """Grow a basis by blocks, and shrink it to its best vectors when it has `most` of them."""
+    """Grow a basis by blocks of residuals, and shrink it to its best vectors when it has `most` of them."""
     count = options.count
     # Residual of the polynomial relative to its eigenvalue or 1, at which those of A are computed.
     limit = max(1e-8, 0.01 * options.residual)
-    space = _Space(sites, most, block)
-    checks, width, new = 0, _BLOCK, len(block)
+    rows = np.empty((2, most + 2 * _SPARE, block.shape[1]), np.complex128)  # of the basis, and of its images
+    basis = images = rows[0, :0]
+    matrix = gram = np.zeros((0, 0), np.complex128)  # <b, T b> of the basis, and <T b, T b>
+    checks, width = 0, _BLOCK
     while True:
-        space.grow(new or space.random(width), polynomial)
-        values, turn = np.linalg.eigh(space.matrix)
+        block = sites.orthonormal(block, basis)
+        if not len(block):
+            block = sites.orthonormal(sites.random(width, sites.applications + len(basis)), basis)
+        new = np.array([sites.filtered(one, *polynomial) for one in block]).reshape(block.shape)
+        old, size = len(basis), len(basis) + len(block)
+        basis, images = rows[:, :size]
+        basis[old:], images[old:] = block, new
+        matrix, gram = (
+            _bordered(one, sites.products(all_, new)) for one, all_ in ((matrix, basis), (gram, images))
+        )
+        values, turn = np.linalg.eigh(matrix)
         values, turn = values[::-1], turn[:, ::-1].T
-        if len(values) + width > most:
-            values = values[: min(count + _SPARE, len(values) - width)]
-            space.shrink(turn[: len(values)], values)
-            turn = np.eye(len(values))
+        if len(basis) + width > most:
+            keep = min(count + _SPARE, len(basis) - width)
+            for whole in (basis, images):
+                whole[:keep] = turn[:keep] @ whole
+            basis, images = rows[:, :keep]
+            values, gram = values[:keep], turn[:keep].conj() @ gram @ turn[:keep].T
+            matrix, turn = np.diag(values).astype(np.complex128), np.eye(keep)
         wanted = min(count, len(values))
-        rest = turn[:wanted] @ space.coupling
-        errors = np.linalg.norm(rest, axis=1) / np.maximum(np.abs(values[:wanted]), 1)
-        open_ones = np.flatnonzero(errors > limit)
+        largest = np.maximum(np.abs(values[:wanted]), 1)
+        squares = np.einsum("ij,jk,ik->i", turn[:wanted].conj(), gram, turn[:wanted], optimize=True).real
+        rough = np.sqrt(np.maximum(squares - values[:wanted] ** 2, 0)) / largest  # but for rounding
+        chosen = np.flatnonzero(rough > 1e-6)
+        if len(chosen):  # and these few are the next ones
+            open_ones, chosen = chosen, chosen[:_SPARE]
+        else:
+            chosen = np.arange(wanted)
+        rest = turn[chosen] @ basis
+        rest *= -values[chosen, None]
+        rest += turn[chosen] @ images
+        if len(chosen) == wanted:
+            errors = np.sqrt(sites.total((np.abs(rest) ** 2).sum(axis=1))) / largest
+            open_ones = np.flatnonzero(errors > limit)
+            rest = rest[open_ones[:_SPARE]]
+        next_ones = rest
         if progress is not None:
             progress(sites.applications, wanted - len(open_ones))
         if len(open_ones) or wanted < count:
             if checks:  # eigenvalues of the operator are multiple: blocks find as many of them at once
                 checks, width = 0, min(2 * width, _SPARE)
-            new = space.take(rest[open_ones] if len(open_ones) else rest, width)
-        elif checks < _CHECKS:
-            # A sequence from random vectors shows an eigenvector that the basis has missed: first the random vectors,
-            # then what the last block has added.
-            new = (
-                space.take(np.eye(space.coupling.shape[1])[-width:], width) if checks else space.random(width)
-            )
-            checks += 1
+            block = next_ones[:width] if len(open_ones) else sites.random(width, len(basis))
+        elif (
+            checks < _CHECKS
+        ):  # a sequence from random vectors shows an eigenvector that the basis has missed
+            checks, block = checks + 1, new if checks else sites.random(width, sites.applications)
         else:
-            found = _of_operator(sites, turn[:count] @ space.basis)
+            found = _of_operator(sites, turn[:count] @ basis)
             if (found.residuals <= options.residual).all():
                 return found
             limit *= min(0.1, 0.5 * options.residual / found.residuals.max())
-            new = space.take(rest, width)
         if sites.applications > options.applications or limit < 1e-15:
-            worst = _of_operator(sites, turn[:wanted] @ space.basis).residuals.max()
+            worst = _of_operator(sites, turn[:wanted] @ basis).residuals.max()
             raise Error(
                 f"expected {count} eigenvectors with residuals of {options.residual:g}, reached {worst:.1e} in "
                 f"{sites.applications} applications; allow more applications, or take a larger residual or fewer "
                 "eigenvectors"
             )
+
+
+def _bordered(matrix: Vectors, columns: Vectors) -> Vectors:
+    """Return a Hermitian matrix with more columns, and as many rows."""
+    old, size = len(matrix), len(columns)
+    found = np.empty((size, size), np.complex128)
+    found[:old, :old], found[:old, old:], found[old:, :old] = matrix, columns[:old], columns[:old].T.conj()
+    found[old:, old:] = (columns[old:] + columns[old:].T.conj()) / 2
+    return found
 
 
 def _of_operator(sites: EvenSites, vectors: Vectors) -> Eigenvectors:
