@@ -6,6 +6,7 @@
 
 #include "lattice/support/best_loop.h"
 #include "src/base/clock.h"
+#include "src/base/cpu.h"
 #include "src/base/simd.h"
 
 namespace onehop::measure {
@@ -52,8 +53,21 @@ double peak() {
   return best;
 }
 
+// Vectors have the length of the registers: the compiler would keep longer ones in memory.
+template <class Real>
+double peak_of_level() {
+  switch (cpu::level()) {
+    case cpu::Level::avx512:
+      return peak<Real, 64 / sizeof(Real)>();
+    case cpu::Level::avx2:
+      return peak<Real, 32 / sizeof(Real)>();
+    default:
+      return peak<Real, 16 / sizeof(Real)>();
+  }
+}
+
 }  // namespace
 
-double peak_gflops(bool single) { return single ? peak<float, 16>() : peak<double, 8>(); }
+double peak_gflops(bool single) { return single ? peak_of_level<float>() : peak_of_level<double>(); }
 
 }  // namespace onehop::measure
