@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,8 +158,10 @@ def _bytes_to_read(path: str) -> int:
         members = parts.infolist()
     if any(part.compress_type != zipfile.ZIP_STORED for part in members):  # np.savez does not compress
         raise ValueError("its arrays are compressed")
+    if (claimed := sum(part.file_size for part in members)) > Path(path).stat().st_size:
+        raise ValueError(f"its arrays have {claimed} bytes, more than the file")
     factor = 20 if "scale.npy" in {part.filename for part in members} else 4
-    return factor * sum(part.file_size for part in members)
+    return factor * claimed
 
 
 # The types of the numbers in arrays, and their dimensions.
