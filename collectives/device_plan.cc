@@ -301,11 +301,11 @@ void DevicePlan::launch(std::size_t round, bool packs, const device::Stream& str
 
 void DevicePlan::start(const device::Stream& stream) {
   if (is_running_) throw BadInput("start() was called twice without a finish() in between");
-  is_running_ = true;
   windows_->run(stream, [&] {
     follow(stream);
     if (rounds_ > 0) launch(0, true, stream);
   });
+  is_running_ = true;
 }
 
 void DevicePlan::finish(const device::Stream& stream) {

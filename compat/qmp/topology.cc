@@ -76,11 +76,13 @@ namespace {
 constexpr int most_dims = 64;
 
 QMP_status_t declare_grid(QMP_comm_t comm, const int* dims, int ndim, const int* map, int mapdim) {
-  if (std::min(ndim, mapdim) < 0 || std::max(ndim, mapdim) > most_dims) {
+  if (map == nullptr) mapdim = 0;
+  for (const int count : {ndim, mapdim}) {
+    if (count >= 0 && count <= most_dims) continue;
     return complain(QMP_INVALID_ARG, "logical topology: expected 0 to " + std::to_string(most_dims) +
-                                         " dimensions, found " + std::to_string(ndim));
+                                         " dimensions, found " + std::to_string(count));
   }
-  return declare_topology(comm, checked_span(dims, ndim), checked_span(map, map == nullptr ? 0 : mapdim));
+  return declare_topology(comm, checked_span(dims, ndim), checked_span(map, mapdim));
 }
 
 // Cuts a lattice for `nodes` nodes: prime by prime, the largest first, the axis with the longest pieces that it

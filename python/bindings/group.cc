@@ -258,6 +258,13 @@ void bind_group(nb::module_& module) {
       "group"_a, "function"_a, "arguments"_a, release(),
       "Raise Mismatch on every rank unless all call a function with the same names and texts of arguments. "
       "Collective.");
+  module.def("allgathers_begun", &onehop::detail::allgathers_begun,
+             "Return the all-gathers that this thread has begun in groups of several ranks.");
+  module.def(
+      "refuse", [](const Group& group, const std::string& text) { onehop::detail::refuse(group, text); }, "group"_a,
+      "text"_a, release(),
+      "For a rank that leaves a collective function before its first all-gather: take part in that one, so that the "
+      "other ranks raise Mismatch with this text.");
   module.def(
       "require_memory", &onehop::require_memory, "group"_a, "bytes"_a, "what"_a, "advice"_a, release(),
       "Raise Error on all ranks if the ranks of a machine or control group are together about to take more memory "

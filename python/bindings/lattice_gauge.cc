@@ -44,8 +44,8 @@ void bind_lattice_gauge(nb::module_& module) {
       .def("reunitarise", &Gauge::reunitarise, release(),
            "Project every link back to SU(3). Collective. Raises BadInput, and leaves the field as it is, if a link is "
            "singular.")
-      .def("heat_bath", &Gauge::heat_bath, "beta"_a, "seed"_a, "sweep"_a, release(),
-           "Make a heat bath sweep for the Wilson action. The links depend on `seed` and the number `sweep`. "
-           "Collective.")
+      .def("heat_bath", &Gauge::heat_bath, "beta"_a, "seed"_a, "sweep"_a, "compare"_a = true, release(),
+           "Make a heat bath sweep for the Wilson action. The links depend on `seed` and the number `sweep`. Ranks "
+           "compare the arguments, but for later sweeps of a loop, without `compare`. Collective.")
       .def("over_relax", &Gauge::over_relax, release(), "Make an over-relaxation sweep. Collective.");
 }

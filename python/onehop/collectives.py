@@ -16,7 +16,7 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Collective, Collectives
-from onehop.arguments import instance
+from onehop.arguments import instance, truth
 from onehop.array_memory import (
     NUMBER_TYPES,
     element_count,
@@ -426,13 +426,13 @@ def scan(group: Group, array: Any, op: str = "sum", *, exclusive: bool = False, 
     BadInput, Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    op = operator_of(op)
+    op, exclusive = operator_of(op), truth(exclusive, "exclusive")
     instance(group, Group, "group")
     _check_any(array, op)
     if exclusive and op in ("min", "max", "mean"):
         raise BadInput(f"expected an operator with a neutral element for an exclusive scan, found {op}")
     target, result = target_of(out, array, array.shape)
-    target[...] = scan_any(plans(group), dense(array).reshape(-1), op, bool(exclusive), array.shape).reshape(
+    target[...] = scan_any(plans(group), dense(array).reshape(-1), op, exclusive, array.shape).reshape(
         array.shape
     )
     return returned(target, result)

@@ -11,6 +11,7 @@ import functools
 import inspect
 import math
 import numbers
+import os
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -207,8 +208,16 @@ class Options:
             if str(known[name].type).startswith("Callable") and not (value is None or callable(value)):
                 raise WrongType(f"{name}: expected a function, found {value!r}")
         for field in fields_of(cls):
-            if field.name in keywords and field.kind is float and field.many is None:
-                found = keywords[field.name]
+            if field.name not in keywords or field.many is not None:
+                continue
+            found = keywords[field.name]
+            is_text = str(known[field.name].type).startswith("str") and field.kind is str
+            if (is_text and not (found is None or isinstance(found, str | os.PathLike))) or (
+                field.kind is bool and isinstance(found, Iterable)
+            ):
+                expected = "a text" if is_text else "True or False"
+                raise WrongType(f"{field.name}: expected {expected}, found {found!r:.60}")
+            if field.kind is float:
                 several = "Sequence" in str(known[field.name].type) and isinstance(found, (list, tuple))
                 for value in found if several else [found]:
                     field.require(value)

@@ -15,6 +15,7 @@ from onehop.arguments import instance, whole_numbers
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.options import LARGEST_SEED, Options, option
+from onehop.refusals import make_collective
 from onehop.text import counted
 
 if TYPE_CHECKING:
@@ -248,3 +249,6 @@ def solve_directly(source: NDArray[np.float64], mass: float) -> NDArray[np.float
     rows, columns = (2 * np.cos(2 * np.pi * np.arange(n) / n) for n in source.shape)
     eigenvalues = 4 + mass * mass - rows[:, None] - columns[None, :]
     return np.real(np.fft.ifft2(np.fft.fft2(source) / eigenvalues))
+
+
+make_collective(globals(), ["Poisson"])

@@ -2,6 +2,7 @@
 // bits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +10,10 @@
 #include "onehop/quantum/engine.h"
 
 namespace onehop::quantum {
+
+// The most operations of a stage that an engine takes at once: those of a Fourier transform of any state, which is
+// enough for few passes; fewer make progress visible.
+inline constexpr std::size_t most_together = 2048;
 
 // Operations that mix only bits of `tile`, in a valid order.
 struct BigPass {

@@ -11,7 +11,6 @@
 #include "onehop/error.h"
 #include "quantum/engine/big_tiles.h"
 #include "quantum/placement/baselines.h"
-#include "quantum/placement/parts.h"
 #include "quantum/placement/swap_set.h"
 #include "src/base/text.h"
 

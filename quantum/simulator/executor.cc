@@ -5,15 +5,13 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
-#include "quantum/placement/parts.h"
+#include "quantum/engine/big_tiles.h"
 #include "quantum/simulator/circuit_cache.h"
 #include "src/base/text.h"
 #include "src/base/trace.h"
 
 namespace onehop::quantum {
 namespace {
-
-constexpr std::size_t max_pending = most_together;
 
 void trace_passes(std::span<const PassRecord> records) {
   const std::uint32_t name = trace::name_of("pass");
@@ -58,7 +56,7 @@ bool Executor::step() {
   if (stage_ == placement_.stages.size()) return false;
   if (next_ == 0) enter_stage();
   const Stage& stage = placement_.stages[stage_];
-  const std::size_t end = std::min(stage.operations.size(), next_ + max_pending);
+  const std::size_t end = std::min(stage.operations.size(), next_ + most_together);
   if (state_.is_stored()) {
     make_pass();
   } else if (!run_compiled(end)) {

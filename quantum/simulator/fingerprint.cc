@@ -52,17 +52,6 @@ void add_to(Fingerprint& print, const Operation& operation) {
   }
 }
 
-void add_to(Fingerprint& print, const PauliSum& sum) {
-  print.add(sum.terms.size());
-  for (const PauliTerm& term : sum.terms) {
-    print.add(term.coefficient);
-    print.add(term.paulis.size());
-    for (const auto& [qubit, pauli] : term.paulis) {
-      print.add(static_cast<std::uint64_t>(qubit) << 8 | static_cast<unsigned char>(pauli));
-    }
-  }
-}
-
 void add_to(Fingerprint& print, const Circuit& circuit) {
   for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits}) print.add(number);
   print.add_all(circuit.operations);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "onehop/quantum/program.h"
+#include "quantum/state/pauli_masks.h"
 #include "src/base/fingerprint.h"
 #include "src/group/require_same.h"
 
@@ -14,7 +15,6 @@ using onehop::detail::Argument;
 using onehop::detail::require_same;
 
 void add_to(Fingerprint& print, const Operation& operation);
-void add_to(Fingerprint& print, const PauliSum& sum);
 void add_to(Fingerprint& print, const Circuit& circuit);
 void add_to(Fingerprint& print, const Channel& channel);
 void add_to(Fingerprint& print, const Save& save);

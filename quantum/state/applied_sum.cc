@@ -12,6 +12,7 @@
 #include "quantum/device/device_amplitudes.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
+#include "src/group/require_same.h"
 
 namespace onehop::quantum {
 
@@ -30,6 +31,17 @@ Masks masks_of(const PauliTerm& term, int qubits) {
     if (letter != 'X') masks.z |= bit;
   }
   return masks;
+}
+
+void add_to(base::Fingerprint& print, const PauliSum& sum) {
+  print.add(sum.terms.size());
+  for (const PauliTerm& term : sum.terms) {
+    print.add(term.coefficient);
+    print.add(term.paulis.size());
+    for (const auto& [qubit, pauli] : term.paulis) {
+      print.add(static_cast<std::uint64_t>(qubit) << 8 | static_cast<unsigned char>(pauli));
+    }
+  }
 }
 
 void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian) {
@@ -191,6 +203,7 @@ std::complex<double> apply_sum(const State& state, const PauliSum& sum, State& r
 }
 
 std::vector<double> variances(const State& state, std::span<const PauliSum> sums) {
+  onehop::detail::require_same(state.group(), "variances", {{"observables", sums}});
   require_plain(state.precision(), "variances");
   if (state.is_stored()) throw BadInput("variances: expected a state in memory, found one in a file");
   check_observables(sums, state.qubits(), true);

@@ -8,7 +8,6 @@
 
 #include "onehop/error.h"
 #include "quantum/state/state_impl.h"
-#include "src/base/one_size.h"
 #include "src/base/text.h"
 #include "src/base/thread_pool.h"
 
@@ -113,37 +112,22 @@ static double checked_factor(std::span<const std::complex<double>> amplitudes, N
   return 1;
 }
 
-// The norm that the ranks' parts have together. Throws Mismatch if another rank has refused its amplitudes (-1).
-static double norm_of_parts(const Group& group, double square) {
-  double sum = 0;
-  const std::vector<double> all = base::values_of_all(group, square);
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    sum += all[rank];
-    if (all[rank] >= 0 || square < 0) continue;
-    throw Mismatch("set_amplitudes: expected the same amplitudes on every rank, found others on rank " +
-                   std::to_string(rank) + ", which refused them; see its output");
-  }
-  return std::sqrt(sum);
-}
-
 void State::set_amplitudes(std::span<const std::complex<double>> amplitudes, Norm norm) {
   const std::size_t size = std::size_t{1} << impl_->local_bits;
   const std::size_t first = size * static_cast<std::size_t>(impl_->group.rank());
   double factor = 1;
-  try {
+  onehop::detail::check_together(impl_->group, [&] {
     if (amplitudes.size() != std::size_t{1} << impl_->qubits) {
       throw BadInput("expected 2^" + std::to_string(impl_->qubits) + " amplitudes, found " +
                      std::to_string(amplitudes.size()));
     }
     factor = checked_factor(amplitudes, norm);
-  } catch (const BadInput&) {
-    if (norm != Norm::any) norm_of_parts(impl_->group, -1);
-    throw;
-  }
+  });
   if (norm != Norm::any && impl_->group.size() > 1) {
     double square = 0;
     for (const auto& amplitude : amplitudes.subspan(first, size)) square += std::norm(amplitude * factor);
-    const double found = norm_of_parts(impl_->group, square);
+    sum_over_ranks(impl_->group, std::span(&square, 1));
+    const double found = std::sqrt(square);
     if (!(std::abs(found - 1) <= 2e-5)) {
       throw Mismatch(
           "set_amplitudes: expected the same amplitudes on every rank, found arrays of which the parts have "

@@ -14,6 +14,7 @@
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
 #include "src/base/text.h"
+#include "src/group/require_same.h"
 
 namespace onehop::quantum {
 namespace {
@@ -297,6 +298,7 @@ int PauliSum::qubits() const noexcept {
 }
 
 std::vector<Sum> expectations(State& state, std::span<const PauliSum> sums) {
+  onehop::detail::require_same(state.group(), "expectations", {{"observables", sums}});
   std::map<Masks, std::size_t> numbers;
   std::vector<Masks> strings;
   for (const PauliSum& sum : sums) {

@@ -14,6 +14,7 @@
 #include "onehop/plan.h"
 #include "onehop/quantum/observable.h"
 #include "onehop/quantum/state.h"
+#include "src/base/fingerprint.h"
 
 namespace onehop::quantum {
 
@@ -26,6 +27,8 @@ struct Masks {
 
 // Throws BadInput for a qubit that is not below `qubits`, or that has two letters.
 [[nodiscard]] Masks masks_of(const PauliTerm& term, int qubits);
+
+void add_to(base::Fingerprint& print, const PauliSum& sum);
 
 // Throws BadInput for a qubit that does not exist, or for a weight that is not real if `hermitian`.
 void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitian);

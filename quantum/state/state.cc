@@ -42,10 +42,11 @@ int check_size(const Group& group, int qubits, Precision precision) {
 }
 
 template <typename T>
-void sum_numbers(const Group& group, std::span<T> numbers) {
+void sum_numbers(const Group& group, std::span<T> numbers, const Query* query = nullptr) {
   if (group.size() == 1) return;
-  const Gathered all =
-      base::of_one_size(group.allgather(std::as_bytes(std::span<const T>(numbers))), numbers.size_bytes());
+  const auto mine = std::as_bytes(std::span<const T>(numbers));
+  const Gathered all = query == nullptr ? base::of_one_size(group.allgather(mine), numbers.size_bytes())
+                                        : onehop::detail::allgather_same(group, query->function, query->argument, mine);
   std::fill(numbers.begin(), numbers.end(), T{});
   std::vector<T> theirs(numbers.size());
   for (const auto& bytes : all) {
@@ -58,6 +59,12 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
 
 void sum_over_ranks(const Group& group, std::span<double> numbers) { sum_numbers(group, numbers); }
 void sum_over_ranks(const Group& group, std::span<std::complex<double>> numbers) { sum_numbers(group, numbers); }
+void sum_query(const Group& group, const Query& query, std::span<double> numbers) {
+  sum_numbers(group, numbers, &query);
+}
+void sum_query(const Group& group, const Query& query, std::span<std::complex<double>> numbers) {
+  sum_numbers(group, numbers, &query);
+}
 
 std::vector<double> sum_over_parts(const Group& group, std::span<const double> numbers, std::size_t count) {
   const std::size_t parts = count == 0 ? 0 : numbers.size() / count;

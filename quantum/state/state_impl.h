@@ -7,6 +7,7 @@
 #include <complex>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "quantum/engine/encoded_amplitudes.h"
 #include "quantum/state/precision.h"
 #include "quantum/state/stored_amplitudes.h"
+#include "src/group/require_same.h"
 
 namespace onehop::quantum {
 
@@ -45,6 +47,16 @@ inline constexpr std::int64_t device_work_bytes = std::int64_t{64} << 20;
 // A permutation of bits as three, of which only the second one moves bits between ranks, and keeps the lowest bits.
 [[nodiscard]] std::array<std::vector<int>, 3> around_low_bits(std::vector<int> permutation, std::size_t low,
                                                               std::size_t local);
+
+// A query of a state, of which sums over the ranks compare the argument.
+struct Query {
+  std::string_view function;
+  onehop::detail::Argument argument;
+};
+
+// As sum_over_ranks. Throws Mismatch on every rank unless all make the same query.
+void sum_query(const Group& group, const Query& query, std::span<double> numbers);
+void sum_query(const Group& group, const Query& query, std::span<std::complex<double>> numbers);
 
 struct State::Impl {
   Impl(const Group& group, int qubits, Precision precision, const StateOptions& options);

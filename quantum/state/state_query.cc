@@ -75,17 +75,20 @@ double State::norm_squared() const {
 
 double State::fidelity_estimate() const {
   double lost = impl_->is_encoded() ? impl_->encoded.lost() : 0;
-  sum_over_ranks(impl_->group, std::span(&lost, 1));
+  sum_query(impl_->group, {"fidelity_estimate", {"function", 0}}, std::span(&lost, 1));
   return std::exp(-lost);
 }
 
 std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const {
   std::vector<Sum> result(indices.size());
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    if (impl_->qubits < 62 && indices[i] >> impl_->qubits != 0) {
-      throw BadInput("amplitude " + std::to_string(indices[i]) + " does not exist; the state has 2^" +
+  onehop::detail::check_together(impl_->group, [&] {
+    for (const std::uint64_t index : indices) {
+      if (impl_->qubits >= 62 || index >> impl_->qubits == 0) continue;
+      throw BadInput("amplitude " + std::to_string(index) + " does not exist; the state has 2^" +
                      std::to_string(impl_->qubits));
     }
+  });
+  for (std::size_t i = 0; i < indices.size(); ++i) {
     std::uint64_t place = 0;
     bool mine = true;
     for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
@@ -106,7 +109,7 @@ std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const
       result[i] = Sum(around[impl_->in_pieces() ? place & (block - 1) : 0]);
     });
   }
-  sum_over_ranks(impl_->group, result);
+  sum_query(impl_->group, {"amplitudes", {"indices", indices}}, std::span(result));
   return result;
 }
 
@@ -152,11 +155,12 @@ std::vector<Sum> State::gather() const {
 }
 
 std::vector<double> State::probabilities(std::span<const int> qubits) const {
-  impl_->check_distinct(qubits);
-  if (qubits.size() > 24) {
+  onehop::detail::check_together(impl_->group, [&] {
+    impl_->check_distinct(qubits);
+    if (qubits.size() <= 24) return;
     throw BadInput("probabilities: expected at most 24 qubits, found " + std::to_string(qubits.size()) +
                    "; sample, or ask for fewer");
-  }
+  });
   // The probabilities of the qubits inside a window, placed at the value of the qubits on higher bits.
   std::vector<int> bits;
   std::vector<std::size_t> positions;
@@ -193,7 +197,7 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
       add_at(first);
     });
   }
-  sum_over_ranks(impl_->group, result);
+  sum_query(impl_->group, {"probabilities", {"qubits", qubits}}, std::span(result));
   return result;
 }
 
@@ -203,6 +207,9 @@ Sum State::inner_product(State& other) {
                    std::to_string(qubits()) + " and " + std::to_string(other.qubits()) + " qubits on " +
                    std::to_string(group().size()) + " and " + std::to_string(other.group().size()) + " ranks");
   }
+  onehop::detail::require_same(
+      impl_->group, "inner_product",
+      {{"layouts", base::hash_of(impl_->bits, impl_->flips, other.impl_->bits, other.impl_->flips)}});
   if (impl_->flips != 0 || other.impl_->flips != 0) {
     restore_order();
     other.restore_order();
@@ -228,6 +235,7 @@ Sum State::inner_product(State& other) {
 }
 
 std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
+  onehop::detail::require_same(impl_->group, "density_matrix", {{"qubits", qubits}});
   if (qubits.size() > 12) {
     throw BadInput("reduced_density_matrix: expected at most 12 qubits, found " + std::to_string(qubits.size()));
   }

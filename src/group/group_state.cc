@@ -1,12 +1,16 @@
 #include "src/group/group_state.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "onehop/error.h"
 #include "src/group/leaving.h"
+#include "src/group/require_same.h"
 
 namespace onehop::detail {
 namespace {
@@ -17,7 +21,14 @@ void leave_to_parent(Owner& owner) {
   [[maybe_unused]] const auto* kept = new Owner(std::move(owner));  // NOLINT(cppcoreguidelines-owning-memory)
 }
 
+// The contribution of a rank that refuses its arguments begins with these bytes, and no other one does.
+constexpr std::array<std::uint64_t, 2> refusal{0xB7E151628AED2A6AU, 0xBF7158809CF4F3C7U};
+
+thread_local std::uint64_t gathers_begun = 0;
+
 }  // namespace
+
+std::uint64_t allgathers_begun() noexcept { return gathers_begun; }
 
 void GroupState::check_process() const {
   if (process.is_this_process()) return;
@@ -188,7 +199,36 @@ void GroupState::throw_if_lost(const std::string& step, int polls) {
 }
 
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
+  Gathered all = gather(mine);
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].size() < sizeof refusal || std::memcmp(all[r].data(), refusal.data(), sizeof refusal) != 0) continue;
+    const std::span<const std::byte> text = all[r].subspan(sizeof refusal);
+    throw Mismatch("expected the same valid arguments on every rank, found that rank " + std::to_string(r) +
+                   " refuses its own: " + std::string(reinterpret_cast<const char*>(text.data()), text.size()));
+  }
+  return all;
+}
+
+void GroupState::refuse(std::string_view text) noexcept {
+  if (size == 1) return;
+  const double limit = timeout;
+  const auto set_limit = [&](double seconds) { bootstrap->set_timeout(timeout = seconds); };
+  try {
+    const auto mark = std::as_bytes(std::span(refusal));
+    std::vector<std::byte> mine(mark.begin(), mark.end());
+    const auto said = std::as_bytes(std::span(text));
+    mine.insert(mine.end(), said.begin(), said.end());
+    constexpr double patience = 10;
+    set_limit(limit > 0 ? std::min(limit, patience) : patience);
+    static_cast<void>(gather(mine));
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the caller throws what this rank refuses
+  }
+  set_limit(limit);
+}
+
+Gathered GroupState::gather(std::span<const std::byte> mine) {
   check_process();
+  if (size > 1) ++gathers_begun;
   if (!why_out_of_step.empty()) {
     throw Error(why_out_of_step + "; so rank " + std::to_string(rank) +
                 " did not complete an earlier collective step of this group, and its steps no longer match those of "

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onehop/group.h"
@@ -115,8 +116,11 @@ struct GroupState {
   // Throws Error in a forked child of the process that made the group.
   void check_process() const;
 
-  // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as this rank knows.
+  // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as this rank knows. Throws Mismatch
+  // if another rank takes part in it by refuse().
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);
+  // As detail::refuse in require_same.h.
+  void refuse(std::string_view text) noexcept;
 
   // For a step that failed, perhaps because a rank died: throws PeerLost if one did. Polls for about 50 ms before it
   // returns, because a process loses its memory before its end becomes visible.
@@ -145,6 +149,7 @@ struct GroupState {
   [[nodiscard]] int gone_rank();
 
  private:
+  [[nodiscard]] Gathered gather(std::span<const std::byte> mine);
   [[nodiscard]] PeerStatus look_at_peers(int waited_for);
   // The rank because of which a rank that is gone has left; else that rank itself.
   [[nodiscard]] int first_gone(int gone, bool& unsure);

@@ -1,11 +1,13 @@
 #include "src/group/require_same.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "onehop/error.h"
 #include "src/base/one_size.h"
+#include "src/group/group_state.h"
 
 namespace onehop::detail {
 
@@ -36,5 +38,23 @@ void require_same(const Group& group, std::string_view function, std::span<const
                                   : quoted(texts[0]) + " on rank 0 and " + quoted(texts[rank]) + other));
   }
 }
+
+Gathered allgather_same(const Group& group, std::string_view function, const Argument& argument,
+                        std::span<const std::byte> mine) {
+  const base::Key call = base::hash_of(function, argument.hash);
+  std::vector<std::byte> bytes(sizeof call + mine.size());
+  std::memcpy(bytes.data(), call.data(), sizeof call);
+  std::ranges::copy(mine, bytes.begin() + sizeof call);
+  const Gathered all = group.allgather(bytes);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (std::min(all[rank].size(), all[0].size()) < sizeof call) continue;
+    if (std::ranges::equal(all[rank].first(sizeof call), all[0].first(sizeof call))) continue;
+    throw Mismatch(std::string(function) + ": expected the same " + std::string(argument.name) +
+                   " on every rank, found another call on rank " + std::to_string(rank) + " than on rank 0");
+  }
+  return base::of_one_size(all, bytes.size()).without_first(sizeof call);
+}
+
+void refuse(const Group& group, std::string_view text) noexcept { group.state()->refuse(text); }
 
 }  // namespace onehop::detail

@@ -1,10 +1,14 @@
 // Compares the arguments of a collective function between ranks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "onehop/error.h"
 #include "onehop/group.h"
 #include "src/base/fingerprint.h"
 
@@ -27,5 +31,28 @@ void require_same(const Group& group, std::string_view function, std::span<const
 inline void require_same(const Group& group, std::string_view function, std::initializer_list<Argument> arguments) {
   require_same(group, function, std::span(arguments.begin(), arguments.size()));
 }
+
+// Returns the bytes of all ranks, as many of each. Throws Mismatch on every rank unless all of them call this function
+// with the same argument, which the same all-gather compares.
+[[nodiscard]] Gathered allgather_same(const Group& group, std::string_view function, const Argument& argument,
+                                      std::span<const std::byte> mine);
+
+// For a rank that leaves a collective function before its first all-gather, because it refuses its arguments: takes
+// part in that all-gather, so that all other ranks throw Mismatch with this text. Waits for them for 10 s at most.
+void refuse(const Group& group, std::string_view text) noexcept;
+
+// Checks arguments that only some ranks may refuse.
+template <class Check>
+void check_together(const Group& group, const Check& check) {
+  try {
+    check();
+  } catch (const BadInput& error) {
+    refuse(group, error.what());
+    throw;
+  }
+}
+
+// The all-gathers that this thread has begun in groups of several ranks.
+[[nodiscard]] std::uint64_t allgathers_begun() noexcept;
 
 }  // namespace onehop::detail

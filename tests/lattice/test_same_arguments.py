@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop import BadInput, Group, Mismatch
+from onehop import BadInput, Group, Mismatch, _core
 from onehop.lattice import (
     Flow,
     Gauge,
@@ -138,3 +138,22 @@ def test_lists_of_several_lengths_are_refused_by_the_function() -> None:
             solved(group, Staggered, [[0.1], [0.1, 0.2]])  # type: ignore[arg-type]
 
     run_threads(2, run)
+
+
+def test_loops_compare_their_arguments_once() -> None:
+    def gathers(call: Callable[[int], Any]) -> int:
+        """Return the all-gathers of each of many rounds."""
+        begun = [_core.allgathers_begun()]
+        for rounds in (2, 6):
+            call(rounds)
+            begun.append(_core.allgathers_begun())
+        return (begun[2] - 2 * begun[1] + begun[0]) // 4
+
+    def run(group: Group) -> list[int]:
+        gauge = field(group)
+        return [
+            gathers(lambda rounds: thermalize(gauge, 5.6, rounds)),
+            gathers(lambda rounds: gradient_flow(gauge, 0.01 * rounds, step=0.01, every=9)),
+        ]
+
+    assert run_threads(2, run) == [[1, 1]] * 2  # of the plaquette and of the error of a step

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from onehop import BadInput
+import onehop
+from onehop import BadInput, Group
 from onehop import quantum as q
 
 CALLS: dict[str, Callable[[Any], Any]] = {
@@ -37,7 +39,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "State.load: file": q.State.load,
     "State.save: file": lambda wrong: q.State(1).save(wrong),
     "State.save: attributes": lambda wrong: q.State(1).save(
-        "never", None, {"a": wrong} if wrong != 2.5j else wrong
+        "never", None, wrong if isinstance(wrong, complex | np.ndarray) else {"a": wrong}
     ),
     "simulate: checkpoint": lambda wrong: q.simulate(q.Circuit(1), checkpoint=wrong),
     "permutation: targets": lambda wrong: q.Circuit(1).permutation([wrong]),
@@ -93,6 +95,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "plan: circuit": q.plan,
     "plan_density: circuit": q.plan_density,
     "simulate: group": lambda wrong: q.simulate(q.Circuit(1), wrong),
+    **{
+        f"simulate: {name}": lambda wrong, name=name: q.simulate(q.Circuit(1), **{name: wrong})
+        for name in ("method", "state_folder", "precision", "device")
+    },
+    "plan_density: precision": lambda wrong: q.plan_density(q.Circuit(1), precision=wrong),
     "simulate: shots": lambda wrong: q.simulate(q.Circuit(1), shots=wrong),
     "simulate_density: circuit": q.simulate_density,
     "simulate_density: noise": lambda wrong: q.simulate_density(q.Circuit(1), noise=wrong),
@@ -108,7 +115,9 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("wrong", [2.5j, [Path], object()], ids=["number", "list", "object"])
+@pytest.mark.parametrize(
+    "wrong", [2.5j, [Path], object(), np.array([0.5, 1])], ids=["number", "list", "object", "array"]
+)
 def test_an_argument_of_another_class_is_one_line(call: str, wrong: Any) -> None:
     with pytest.raises(BadInput, match=r"\bexpected .*found") as error:
         CALLS[call](wrong)
@@ -119,6 +128,8 @@ def test_an_argument_of_another_class_is_one_line(call: str, wrong: Any) -> None
     "call",
     [
         lambda: q.Circuit(1, 1).measure([0.7], [0]),
+        lambda: q.simulate(q.Circuit(1), profile=np.zeros(2)),  # type: ignore[arg-type]
+        lambda: onehop.scan(Group.alone(), np.ones(2), exclusive=np.zeros(2)),
         lambda: q.Circuit(1).reset([0.7]),
         lambda: q.Circuit(2).unitary([[0, 1], [1, 0]], [0], controls=[1], control_values=[2]),
         lambda: q.DensityMatrix(1).collapse(0, -1, 1.0),

@@ -115,5 +115,42 @@ TEST(State, RefusesWhatDoesNotFitBeforeAnythingIsAllocated) {
   EXPECT_FALSE(memory_need(60, 2, Precision::double_precision, 2).fits());
 }
 
+TEST(State, QueriesCompareTheirArgumentsBetweenRanks) {
+  on_threads(2, [](const Group& group) {
+    State state(group, 5);
+    State other(group, 5);
+    if (group.rank() == 1) other.set_layout({1, 0, 2, 3, 4}, 0);
+    const int rank = group.rank();
+    const std::vector<int> qubit{rank};
+    const std::vector<std::uint64_t> index{static_cast<std::uint64_t>(rank)};
+    const std::vector<PauliSum> sums{PauliSum::parse(rank == 0 ? "Z0" : "2 Z0")};
+    const std::vector<PauliSum> longer(static_cast<std::size_t>(1 + rank), PauliSum::parse("X4"));
+    const auto refused = [](const auto& query, const char* what) {
+      testing::expect_says<Mismatch>(query, std::string("expected the same ") + what + " on every rank");
+    };
+    refused([&] { return state.probabilities(qubit); }, "qubits");
+    refused([&] { return state.probability_of_one(rank); }, "qubits");
+    refused([&] { return state.probabilities(std::span(qubit).first(static_cast<std::size_t>(rank))); }, "qubits");
+    refused([&] { return state.amplitudes(index); }, "indices");
+    refused([&] { return state.reduced_density_matrix(qubit); }, "qubits");
+    refused([&] { return state.inner_product(other); }, "layouts");
+    refused([&] { return expectations(state, sums); }, "observables");
+    refused([&] { return expectations(state, longer); }, "observables");
+    refused([&] { return variances(state, sums); }, "observables");
+    testing::expect_says<Mismatch>([&] { return rank == 0 ? state.fidelity_estimate() : state.probability_of_one(0); },
+                                   "expected");
+    // What one rank alone refuses.
+    const std::vector<std::uint64_t> far{rank == 0 ? 0U : 32U};
+    if (rank == 0) {
+      testing::expect_says<Mismatch>([&] { return state.amplitudes(far); }, "rank 1 refuses its own: amplitude 32");
+      testing::expect_says<Mismatch>([&] { return state.probability_of_one(0); }, "rank 1 refuses its own: qubit 9");
+    } else {
+      testing::expect_says<BadInput>([&] { return state.amplitudes(far); }, "amplitude 32 does not exist");
+      testing::expect_says<BadInput>([&] { return state.probability_of_one(9); }, "qubit 9 does not exist");
+    }
+    EXPECT_NEAR(state.probability_of_one(0), 0, 1e-15);
+  });
+}
+
 }  // namespace
 }  // namespace onehop::quantum

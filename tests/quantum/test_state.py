@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from onehop import BadInput, Group, Mismatch, quantum
+from onehop import BadInput, Group, Mismatch, _core, quantum
 from threads import run_threads, same_on
 
 TOLERANCE = {"double": 1e-12, "single": 1e-5}
@@ -152,12 +152,25 @@ def test_amplitudes_that_differ_between_ranks_are_refused_on_all(wrong: str) -> 
     assert second == ["Mismatch" if wrong == "other" else "BadInput", pytest.approx(1)]
 
 
+def test_queries_make_one_all_gather() -> None:
+    def count(group: Group) -> list[int]:
+        state, begun = quantum.State(4, group), []
+        for query in (lambda: state.probabilities([3]), lambda: state.amplitudes([1]), state.norm):
+            before = _core.allgathers_begun()
+            query()
+            begun.append(_core.allgathers_begun() - before)
+        return begun
+
+    assert run_threads(2, count) == [[1, 1, 1]] * 2
+
+
 def test_ranks_in_different_calls_do_not_take_numbers_of_each_other() -> None:
     def attempt(group: Group) -> str:
         state = quantum.State(4, group)
-        with pytest.raises(
-            Mismatch, match=r"bytes from rank \d, found \d+; every rank must make the same calls"
-        ):
+        told = (
+            r"found another call on rank 1|bytes from rank \d, found \d+; every rank must make the same calls"
+        )
+        with pytest.raises(Mismatch, match=told):
             _ = state.amplitudes(range(16)) if group.rank == 0 else quantum.State(4, group)
         return "refused"
 

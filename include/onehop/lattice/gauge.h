@@ -69,7 +69,8 @@ class Gauge {
   // 3 sum Re tr U_p, or of over-relaxation, which preserves the action. A sweep updates every link in three SU(2)
   // subgroups. Random numbers depend only on the seed, on `sweep` and on global coordinates, so the field has the same
   // bits on every grid of ranks. Collective. Throw BadInput for odd extents and for a beta that is not from 0 to 1e6.
-  void heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep);
+  // Ranks compare the arguments, but for later sweeps of a loop, without `compare`.
+  void heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep, bool compare = true);
   void over_relax();
 
  private:

@@ -32,6 +32,7 @@ from onehop.lattice.hmc import Hmc, hybrid_monte_carlo
 from onehop.lattice.operators import QuarkSolve
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson, clover_blocks, clover_leaves, wilson_kappa
+from onehop.refusals import make_collective
 
 StaggeredSolve = WilsonSolve = QuarkSolve  # the former names
 
@@ -77,3 +78,4 @@ __all__ = [
 ]
 
 explain_public(globals())
+make_collective(globals(), __all__)

@@ -14,6 +14,7 @@ from onehop.error import explain_public
 from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.operators import complex_memory
+from onehop.refusals import make_collective
 
 __all__ = [
     "GAMMA",
@@ -235,3 +236,4 @@ def corner_nucleon(gauge: Gauge, columns: Fields, origin: Sequence[int]) -> Fiel
 
 
 explain_public(globals())
+make_collective(globals(), __all__)

@@ -200,7 +200,7 @@ def thermalize(
     require_same(gauge.group, "thermalize", sweeps=sweeps, first=first, over_relaxations=over_relaxations)
     history = []
     for sweep in range(first, first + sweeps):
-        gauge.heat_bath(beta, seed, sweep)
+        gauge.heat_bath(beta, seed, sweep, sweep == first)
         for _ in range(over_relaxations):
             gauge.over_relax()
         history.append(gauge.plaquettes().all)

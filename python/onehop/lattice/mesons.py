@@ -24,6 +24,7 @@ from onehop.lattice.geometry import require_memory, sites_on_a_rank
 from onehop.lattice.sources import GaussianSmearing, SourceOptions, SpinTaste, noise, quark_sources
 from onehop.lattice.staggered import Staggered
 from onehop.lattice.wilson import Wilson
+from onehop.refusals import make_collective
 from onehop.text import counted
 
 if TYPE_CHECKING:
@@ -422,3 +423,4 @@ def chiral_condensate(
 
 
 explain_public(globals())
+make_collective(globals(), __all__)

@@ -12,6 +12,7 @@ from onehop import _core
 from onehop.error import BadInput, explain_public
 from onehop.group import require_same
 from onehop.lattice.gauge import Gauge
+from onehop.refusals import make_collective
 from onehop.text import alternatives
 
 __all__ = [
@@ -215,3 +216,4 @@ def hyp(
 
 
 explain_public(globals())
+make_collective(globals(), __all__)

@@ -18,6 +18,7 @@ from onehop.lattice.phases import with_staggered_phases
 from onehop.lattice.smearing import ape
 from onehop.lattice.staggered import Staggered
 from onehop.options import LARGEST_INT, LARGEST_SEED, Options, option
+from onehop.refusals import make_collective
 from onehop.text import alternatives
 
 __all__ = [
@@ -289,3 +290,4 @@ class SpinTaste:
 
 
 explain_public(globals())
+make_collective(globals(), __all__)

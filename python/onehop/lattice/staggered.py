@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
-from onehop.arguments import finite_array, instance
+from onehop.arguments import finite_array, instance, real_number, real_numbers
 from onehop.error import BadInput
 from onehop.group import Group, together
 from onehop.lattice.gauge import Gauge
@@ -309,7 +309,7 @@ class Staggered:
         """
         options = SolverOptions.of("solve", keywords)
         memory, several = fields_memory(source, self._shape)
-        masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
+        masses = [real_number(mass, "mass")] if np.ndim(mass) == 0 else real_numbers(mass, "mass")
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
         solutions, report = self._core.solve(memory, masses, [], solver_options(options), options.progress)

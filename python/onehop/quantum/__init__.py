@@ -15,6 +15,7 @@ from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.parameters import Expression, Parameter
 from onehop.quantum.simulator import Result, remove_checkpoint, simulate
 from onehop.quantum.state import State
+from onehop.refusals import make_collective
 
 __all__ = [
     "Channel",
@@ -52,3 +53,5 @@ __all__ = [
     "simulate_density",
     "simulate_trajectories",
 ]
+
+make_collective(globals(), ["State", "DensityMatrix", "CompiledCircuit"], but=["local"])

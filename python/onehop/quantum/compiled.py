@@ -21,6 +21,7 @@ from onehop.quantum.parameters import Bindings, rows_of, values_of
 from onehop.quantum.simulation_options import common_seed, core_options
 from onehop.quantum.simulator import Result, pure_result
 from onehop.quantum.state import State
+from onehop.refusals import collective
 from onehop.text import counted
 
 __all__ = ["CompiledCircuit", "GradientResult", "compile"]
@@ -248,6 +249,7 @@ def check_weights(weights: Sequence[float] | None, observables: int) -> None:
             raise BadInput(f"weight {number}: expected a finite number, found {one!r}")
 
 
+@collective
 def compile(  # noqa: A001
     circuit: Circuit,
     group: Group | None = None,

@@ -25,6 +25,7 @@ from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.state import State, rotations_to
 from onehop.quantum.steps import Program
+from onehop.refusals import collective
 
 __all__ = ["imaginary_time", "lindblad"]
 
@@ -32,6 +33,7 @@ _LARGEST_JUMP = 3  # qubits
 _LARGEST_STEP = 1e6  # of a rate times a time, beyond which the exponential is not exact
 
 
+@collective
 def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> list[float]:
     """Evolve a state by exp(-H t) and normalise it: long times lead to the ground state. Collective.
 
@@ -78,6 +80,7 @@ def imaginary_time(state: State, hamiltonian: Any, time: float, steps: int) -> l
     return energies
 
 
+@collective
 def lindblad(
     matrix: DensityMatrix,
     hamiltonian: Any,

@@ -21,6 +21,7 @@ from onehop.quantum.noise.model import NoiseModel
 from onehop.quantum.noise.noisy import NoisyOptions, run_noisy, warn_of_gates
 from onehop.quantum.observables import PauliSum, sums_of
 from onehop.quantum.parameters import Bindings, values_of
+from onehop.refusals import collective
 
 if TYPE_CHECKING:
     from onehop._keywords import GradientKeywords, Unpack
@@ -39,6 +40,7 @@ class GradientOptions(Options):
     device: str = "cpu"
 
 
+@collective
 def gradients(
     circuit: Circuit,
     bindings: Bindings,
@@ -130,6 +132,7 @@ def gradients(
     return GradientResult(both.parameters, np.maximum(squares - means**2, 0), derivatives, both.method)
 
 
+@collective
 def parameter_shift(
     circuit: Circuit,
     bindings: Bindings,

@@ -1,5 +1,6 @@
 """The precisions of a state."""
 
+from onehop.arguments import instance
 from onehop.error import BadInput
 
 # In the last four the state is kept encoded by the codec of this name.
@@ -14,7 +15,7 @@ def is_encoded(precision: str) -> bool:
 
 def require_plain(precision: str, what: str) -> None:
     """Raise BadInput if the precision keeps the state encoded, which `what` does not take."""
-    if is_encoded(precision):
+    if is_encoded(instance(precision, str, "precision")):
         raise BadInput(
             f"{what}: expected precision double or single, found {precision}, which keeps the state encoded"
         )

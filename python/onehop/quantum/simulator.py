@@ -27,6 +27,7 @@ from onehop.quantum.run.checkpoint import remove_checkpoint as remove_checkpoint
 from onehop.quantum.simulation_options import METHODS, SimulationOptions, common_seed, core_options
 from onehop.quantum.state import State
 from onehop.quantum.steps import require_certain
+from onehop.refusals import collective
 from onehop.text import counted, seconds_text
 
 if TYPE_CHECKING:
@@ -235,6 +236,7 @@ def _outcome_bits(outcomes: _core.Outcomes) -> NDArray[np.uint8]:
     return np.unpackbits(bits, axis=1, count=width, bitorder="little")
 
 
+@collective
 def simulate(circuit: Circuit, group: Group | None = None, **keywords: Unpack[SimulationKeywords]) -> Result:
     """Run a circuit from |0...0>. Collective; every rank gets the same result.
 

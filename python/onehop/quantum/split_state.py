@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import real_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group, require_same
-from onehop.quantum.observables import core_sum, real_where_real, sums_of, texts_of
+from onehop.group import Group
+from onehop.quantum.observables import PauliSum, real_where_real, sums_of
+from onehop.refusals import make_collective
 from onehop.text import counted
 
 
@@ -69,7 +70,7 @@ class SplitState(ABC):
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]: ...
 
     @abstractmethod
-    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]: ...
+    def _expectations(self, sums: Sequence[PauliSum]) -> Sequence[complex]: ...
 
     @abstractmethod
     def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]: ...
@@ -90,9 +91,7 @@ class SplitState(ABC):
         -------
         array of float, shape (2^k,)
         """
-        listed = self._all_or(qubits)
-        require_same(self._core.group, "probabilities", qubits=listed)
-        return self._probabilities(listed)
+        return self._probabilities(self._all_or(qubits))
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
         """Return the expectation values of several observables, each as by `expectation`. Collective.
@@ -100,8 +99,7 @@ class SplitState(ABC):
         Pauli strings that the observables have in common are evaluated once.
         """
         sums = sums_of(observables, self.qubits)
-        require_same(self._core.group, "expectations", observables=texts_of(sums))
-        return real_where_real(sums, self._expectations([core_sum(one) for one in sums]))
+        return real_where_real(sums, self._expectations(sums))
 
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
         """Return the reduced density matrix of k qubits. Collective.
@@ -121,7 +119,6 @@ class SplitState(ABC):
             The qubits are not distinct, or do not exist.
         """
         listed = whole_numbers(qubits, "qubits")
-        require_same(self._core.group, "density_matrix", qubits=listed)
         return self._reduced(listed).reshape((1 << len(listed),) * 2)
 
     def probability_of_one(self, qubit: int) -> float:
@@ -215,3 +212,6 @@ def _restored(kind: type[SplitState], qubits: int, precision: str, values: NDArr
     core = _core.State(Group.alone(), qubits=qubits, precision=precision, threads=0, staging=0, device="cpu")
     core.set_amplitudes(values.astype(np.complex128), check=False)
     return kind._of(core)
+
+
+make_collective(globals(), ["SplitState"])

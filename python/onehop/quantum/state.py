@@ -15,7 +15,7 @@ from onehop.error import BadInput
 from onehop.group import Group, group_or_alone, require_same, together
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.io.state_file import read_state_together, save_state
-from onehop.quantum.observables import core_sum, sums_of, texts_of
+from onehop.quantum.observables import PauliSum, core_sum, sums_of
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 
 __all__ = ["State"]
@@ -202,7 +202,6 @@ class State(SplitState):
             raise BadInput(
                 f"amplitudes: expected whole numbers of 0 or more as indices, found {quoted(indices)}"
             )
-        require_same(self._core.group, "amplitudes", indices=found)
         return self._core.amplitudes(found.astype(np.uint64))
 
     def vector(self) -> NDArray[np.complex128]:
@@ -264,7 +263,6 @@ class State(SplitState):
     def variances(self, observables: Sequence[Any]) -> list[float]:
         """Return the variances of several Hermitian observables, each as by `variance`. Needs a second state."""
         sums = sums_of(observables, self.qubits, hermitian=True)
-        require_same(self._core.group, "variances", observables=texts_of(sums))
         return self._core.variances([core_sum(one) for one in sums])
 
     def inner_product(self, other: State) -> complex:
@@ -306,8 +304,8 @@ class State(SplitState):
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
         return self._core.probabilities(qubits)
 
-    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
-        return self._core.expectations(sums)
+    def _expectations(self, sums: Sequence[PauliSum]) -> Sequence[complex]:
+        return self._core.expectations([core_sum(one) for one in sums])
 
     def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
         return self._core.reduced_density_matrix(qubits)

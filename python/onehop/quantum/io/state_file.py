@@ -48,7 +48,13 @@ def save_state(
 ) -> None:
     """Write all amplitudes of a state in the order of their index. Collective; the file appears when it is complete."""
     state.restore_order()
-    write_state(file, state._core, group, attributes or {}, {})
+    write_state(
+        file,
+        state._core,
+        group,
+        instance({} if attributes is None else attributes, Mapping, "attributes"),
+        {},
+    )
 
 
 def write_state(

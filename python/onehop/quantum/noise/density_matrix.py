@@ -16,7 +16,7 @@ from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
 from onehop.quantum.noise.model import NoiseModel, warn_without
-from onehop.quantum.observables import sums_of
+from onehop.quantum.observables import PauliSum, core_sum, sums_of, texts_of
 from onehop.quantum.precision import require_plain
 from onehop.quantum.split_state import SplitState, check_base, entropy_of
 from onehop.quantum.state import State
@@ -295,13 +295,16 @@ class DensityMatrix(SplitState):
         self._core.ranks_per_host = _core.ranks_per_host(self._whole)
 
     def _probabilities(self, qubits: list[int]) -> NDArray[np.float64]:
+        require_same(self._whole, "probabilities", qubits=qubits)
         self._distinct(qubits)
         return _core.mixed_probabilities(self._core, qubits)
 
-    def _expectations(self, sums: list[_core.PauliSum]) -> Sequence[complex]:
-        return _core.mixed_expectations(self._core, sums).tolist()
+    def _expectations(self, sums: Sequence[PauliSum]) -> Sequence[complex]:
+        require_same(self._whole, "expectations", observables=texts_of(sums))
+        return _core.mixed_expectations(self._core, [core_sum(one) for one in sums]).tolist()
 
     def _reduced(self, qubits: list[int]) -> NDArray[np.complex128]:
+        require_same(self._whole, "density_matrix", qubits=qubits)
         self._distinct(qubits)
         return _core.mixed_density_matrix(self._core, qubits)
 

@@ -22,6 +22,7 @@ from onehop.quantum.precision import require_plain
 from onehop.quantum.simulation_options import common_seed, core_options
 from onehop.quantum.simulator import Result, result_of
 from onehop.quantum.state import State
+from onehop.refusals import collective
 
 if TYPE_CHECKING:
     from onehop._keywords import NoisyKeywords, Unpack
@@ -180,6 +181,7 @@ def plan_density_memory(
     return replace(needed, **_as_density(circuit, both))
 
 
+@collective
 def simulate_density(
     circuit: Circuit, group: Group | None = None, *, shots: int = 0, **keywords: Unpack[NoisyKeywords]
 ) -> NoisyResult:
@@ -215,6 +217,7 @@ def warn_of_gates(circuit: Circuit, noise: NoiseModel | None, group: Group) -> N
         warn_without(noise.without(circuit))
 
 
+@collective
 def simulate_trajectories(
     circuit: Circuit,
     group: Group | None = None,

@@ -1,0 +1,103 @@
+"""What one rank alone refuses ends the call of all ranks at once."""
+
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onehop import BadInput, Group, Mismatch, quantum
+from onehop.lattice import (
+    Flow,
+    Gauge,
+    Staggered,
+    gradient_flow,
+    lowest_eigenvectors,
+    thermalize,
+    wilson_loops,
+)
+from onehop.lattice.mesons import staggered_mesons
+from onehop.lattice.smearing import fat_links
+from threads import run_threads
+
+
+def field(group: Group) -> Gauge:
+    return Gauge(group, (4, 4, 4, 4))
+
+
+def solved(group: Group, mass: float) -> Any:
+    gauge = field(group)
+    return Staggered(gauge).solve(np.zeros((*gauge.geometry.block_shape, 3), complex), mass)
+
+
+INVALID: dict[str, Callable[[Group], Any]] = {
+    "extents": lambda g: Gauge(g, (4, 4, 4, (4, -4)[g.rank])),
+    "sweeps": lambda g: thermalize(field(g), 5.6, (2, "two")[g.rank]),  # type: ignore[arg-type]
+    "action": lambda g: Flow(field(g), ("wilson", "best")[g.rank]),
+    "tolerance": lambda g: Flow(field(g)).try_step(0.01, (0.1, -1)[g.rank]),
+    "time": lambda g: gradient_flow(field(g), (0.1, -0.1)[g.rank]),
+    "weights": lambda g: fat_links(field(g), ("fat3", np.zeros(3))[g.rank]),  # type: ignore[arg-type]
+    "r": lambda g: wilson_loops(field(g), (1, 0)[g.rank], 2),
+    "phases": lambda g: Staggered(field(g), phases=("standard", "none")[g.rank]),
+    "mass": lambda g: solved(g, (0.1, "light")[g.rank]),  # type: ignore[arg-type]
+    "count": lambda g: lowest_eigenvectors(Staggered(field(g)), count=(3, 0)[g.rank]),
+    "sources": lambda g: staggered_mesons(field(g), Staggered(field(g)), 0.1, sources=(1, -1)[g.rank]),
+}
+
+
+def test_lattices() -> None:
+    def told(group: Group) -> dict[str, str]:
+        found = {}
+        for name, call in INVALID.items():
+            with pytest.raises((BadInput, Mismatch)) as error:
+                call(group)
+            found[name] = f"{type(error.value).__name__}: {error.value}"
+            group.barrier()  # their steps still match
+        return found
+
+    first, second = run_threads(2, told)
+    for name, text in first.items():
+        assert re.match("Mismatch: .*rank 1", text), (name, text)
+        assert second[name].split(": ")[-1] in text or "expected the same" in text, (name, second[name])
+
+
+def test_circuits_and_states() -> None:
+    circuit = quantum.Circuit(3).h(0)
+
+    def attempt(group: Group) -> list[str]:
+        bad, said = group.rank == 1, []
+        state, matrix = quantum.State(3, group), quantum.DensityMatrix(3, group)
+        compiled = quantum.compile(circuit, group)
+        calls: list[Callable[[], Any]] = [
+            lambda: state.probabilities(["a"] if bad else [0]),  # type: ignore[list-item]
+            lambda: state.probabilities([7] if bad else [0]),
+            lambda: state.amplitudes([0.5] if bad else [0]),
+            lambda: state.expectation("Q0" if bad else "Z0"),
+            lambda: state.variance("Z9" if bad else "Z0"),
+            lambda: state.sample(1, seed=-1 if bad else 0),
+            lambda: state.entropy([0, 0] if bad else [0]),
+            lambda: state.run(quantum.Circuit(2) if bad else circuit),
+            lambda: state.set_basis_state("one" if bad else 1),  # type: ignore[arg-type]
+            lambda: matrix.probabilities(7 if bad else [0]),  # type: ignore[arg-type]
+            lambda: matrix.run(quantum.Circuit(2) if bad else circuit),
+            lambda: matrix.apply(quantum.channel("depolarizing", 0.1), [5] if bad else [0]),
+            lambda: compiled.run([1.0] if bad else []),
+            lambda: quantum.simulate(circuit, shots=-5 if bad else 5, group=group),
+            lambda: quantum.simulate_density(circuit, shots="5" if bad else 5, group=group),  # type: ignore[arg-type]
+        ]
+        for number, call in enumerate(calls):
+            with pytest.raises((BadInput, Mismatch)) as error:
+                call()
+            said.append(f"{number} {type(error.value).__name__}: {error.value}")
+            group.barrier()  # their steps still match
+        return said
+
+    for good, bad in zip(*run_threads(2, attempt), strict=True):
+        assert re.match(r"\d+ Mismatch: .*rank 1", good), (good, bad)
+        assert "Mismatch" in bad or bad.split(": ", 1)[1] in good, (good, bad)
+
+
+def test_a_function_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(quantum.simulate)) is quantum.simulate
