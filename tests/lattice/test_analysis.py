@@ -359,3 +359,10 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
         refused = command("lattice", "analyse", *words)
         assert refused.returncode == 2
         assert says in refused.stderr
+
+
+def test_a_correlator_and_its_error_have_one_power_of_ten() -> None:
+    from onehop.cli.lattice.analyse import with_power
+
+    found = [with_power(*pair) for pair in ((0.49909, 0.0040), (-7.8763e-3, 2.1e-4), (0.0, 0.1), (5.0, 0.0))]
+    assert found == ["4.991(40)e-01", "-7.88(21)e-03", "0 ± 0.1", "5e+00"]

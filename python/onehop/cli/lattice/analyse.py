@@ -71,6 +71,14 @@ def with_error(value: float | None, error: float | None) -> str:
     return f"{value:.{digits}f}({round(error * 10**digits)})" if digits < 15 else f"{value:g} ± {error:.2g}"
 
 
+def with_power(value: float, error: float) -> str:
+    """Return a number with its error and a power of ten: 1.2345(67)e-03."""
+    if not value or not np.isfinite([value, error]).all():
+        return f"{value:g} ± {error:.2g}"
+    power = int(np.floor(np.log10(abs(value))))
+    return f"{with_error(value / 10.0**power, error / 10.0**power)}e{power:+03d}"
+
+
 def _table(found: Measurements, quantities: list[Quantity], skip: int) -> Table:
     extents = "x".join(map(str, found.extents))
     count = counted(len(found.configurations) - skip, "configuration")
@@ -109,7 +117,7 @@ def _correlators(masses: list[EffectiveMasses]) -> Table:
         series = one.columns
         table.columns += [Column(f">{one.name} C(t)"), Column(">a m")]
         errors = series.std(axis=0, ddof=1) / np.sqrt(len(series)) if len(series) > 1 else 0 * series[0]
-        columns.append([f"{c:.4e} ± {e:.1e}" for c, e in zip(series.mean(axis=0), errors, strict=True)])
+        columns.append(list(map(with_power, series.mean(axis=0), errors)))
         pairs = zip(one.values, one.errors, strict=True)
         columns.append([with_error(v, e) if np.isfinite([v, e]).all() else "" for v, e in pairs])
     for time, cells in enumerate(itertools.zip_longest(*columns, fillvalue="")):
