@@ -11,8 +11,8 @@ var Scorer = {
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
-  title: 15,
-  partialTitle: 7,
+  title: 45,
+  partialTitle: 20,
   term: 5,
   partialTerm: 2,
 };

@@ -97,6 +97,10 @@ def test_the_search_ranks_guides_first(site: Path) -> None:
         "when not to use": "index",
         "pion mass": "tutorials/lattice",
         "noise": "tutorials/notebook_noise",
+        "install": "howto/install",
+        "fortran": "howto/c_and_fortran",
+        "checkpoint": "reference/checkpoint",
+        "pytorch": "howto/torch",
     }
     done = completed(["node", ROOT / "tests/support/search.js", site, *wanted])
     assert done.returncode == 0, done.stderr
