@@ -59,6 +59,8 @@ SplitCircuit split_final_measurements(const Circuit& circuit) {
   std::vector<bool> bit_used(bits, false);
   for (std::size_t i = circuit.operations.size(); i-- > 0;) {
     Operation& operation = result.body.operations[i];
+    const bool hidden = operation.kind == OperationKind::assign && operation.clbits[0] >= circuit.clbits;
+    if (hidden && !bit_used[static_cast<std::size_t>(operation.clbits[0])]) operation = Operation();  // nobody reads it
     if (operation.kind == OperationKind::barrier) continue;
     const bool plain = operation.kind == OperationKind::measure && operation.condition.clbits.empty();
     if (plain) {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput
-from onehop.quantum import from_qiskit, parse_qasm
+from onehop.quantum import from_qiskit, parse_qasm, simulate
 from reference_circuit import distribution, final_state
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases" / "qasm3"
@@ -249,6 +249,18 @@ def test_outputs_are_registers() -> None:
                          "u = 5; if (b) u = u + 1;")  # fmt: skip
     assert [(one.name, one.size) for one in circuit.registers] == [("u", 3)]
     assert distribution(circuit) == pytest.approx({0b1101: 1.0})
+
+
+@pytest.mark.parametrize("bits", [64, 65, 300])
+def test_values_of_long_registers(bits: int) -> None:
+    top = bits - 1
+    head = f'OPENQASM 2.0; include "qelib1.inc"; qreg q[{bits + 2}]; creg c[{bits}]; creg d[2]; '
+    text = head + f"x q[{top}]; x q[0]; measure q[{top}] -> c[{top}]; measure q[0] -> c[0]; "
+    for k, value in enumerate((2**top, 2**top + 1)):
+        text += f"if (c == {value}) x q[{bits + k}]; measure q[{bits + k}] -> d[{k}]; "
+    assert simulate(parse_qasm(text), shots=3).counts == {f"10 1{'0' * (bits - 2)}1": 3}
+    with pytest.raises(BadInput, match="expected an integer below 2"):
+        parse_qasm(head + f"rx({2**63}) q[0];")
 
 
 def test_honeywell_library() -> None:

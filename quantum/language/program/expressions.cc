@@ -11,6 +11,25 @@ namespace {
 constexpr std::int64_t largest_array = 1 << 20;  // elements
 constexpr int largest_width = 65536;
 
+// The bits of a decimal number of any size, the least significant first.
+Bits bits_of_decimal(std::string_view digits) {
+  std::vector<std::uint32_t> words;
+  for (const char digit : digits) {
+    auto carry = static_cast<std::uint64_t>(digit - '0');
+    for (std::uint32_t& word : words) {
+      carry += std::uint64_t{10} * word;
+      word = static_cast<std::uint32_t>(carry);
+      carry >>= 32U;
+    }
+    if (carry != 0) words.push_back(static_cast<std::uint32_t>(carry));
+  }
+  Bits bits;
+  for (const std::uint32_t word : words) {
+    for (unsigned k = 0; k < 32; ++k) bits.push_back((word >> k & 1U) != 0 ? one_bit : zero_bit);
+  }
+  return bits;
+}
+
 }  // namespace
 
 Type Expander::type_of(const TypeName& name) {
@@ -76,10 +95,14 @@ Value Expander::evaluate(const Expression& expression) {
       break;
     case ExpressionKind::bits: {
       Bits bits;
-      for (const char c : expression.text) {
-        if (c != '_') bits.push_back(c == '1' ? one_bit : zero_bit);
+      if (expression.integer != 0) {
+        bits = bits_of_decimal(expression.text);
+      } else {
+        for (const char c : expression.text) {
+          if (c != '_') bits.push_back(c == '1' ? one_bit : zero_bit);
+        }
+        std::ranges::reverse(bits);  // the text has the most significant bit first
       }
-      std::ranges::reverse(bits);  // the text has the most significant bit first
       made = bits_value(std::move(bits));
       break;
     }

@@ -270,7 +270,9 @@ Statement Parser::measurement(Statement made) {
 Statement Parser::if_else(Statement made) {
   take();
   made.kind = StatementKind::if_else;
+  compares_ = version_ == 2;
   made.values.push_back(in_parentheses());
+  compares_ = false;
   made.body = body();
   if (version_ == 3 && accept("else")) made.otherwise = body();
   return made;

@@ -84,9 +84,10 @@ class Parser {
   Sources& sources_;
   std::vector<Input> inputs_;
   int version_ = 3;
-  int operators_ = 0;  // in the statement
-  int nested_ = 0;     // statements in statements
-  Place begin_;        // of the statement
+  int operators_ = 0;      // in the statement
+  bool compares_ = false;  // in the condition of an `if` of OpenQASM 2, which registers of any size have
+  int nested_ = 0;         // statements in statements
+  Place begin_;            // of the statement
 };
 
 }  // namespace onehop::quantum::language

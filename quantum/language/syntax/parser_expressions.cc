@@ -233,7 +233,15 @@ Expression Parser::literal(const Token& token) {
       const char* const begin = digits.data() + (base == 10 ? 0 : 2);
       const char* const end = digits.data() + digits.size();
       const auto read = std::from_chars(begin, end, made.integer, base);
-      if (read.ec == std::errc::result_out_of_range) {
+      const bool large = read.ec == std::errc::result_out_of_range;
+      const bool decimal = token.kind == TokenKind::integer && base == 10 && read.ptr == end;
+      if (large && decimal && compares_) {
+        made.kind = ExpressionKind::bits;
+        made.text = token.text;
+        made.integer = 1;
+        return made;
+      }
+      if (large) {
         fail(token.place, "expected an integer below 2^63, found one of " + std::to_string(end - begin) + " digits");
       }
       if (read.ec != std::errc() || read.ptr != end) fail(token.place, "expected a number, found '" + digits + "'");

@@ -20,7 +20,7 @@ enum class ExpressionKind : std::uint8_t {
   imaginary,
   duration,  // `number` of seconds; with `text` "dt" of samples
   boolean,
-  bits,  // a text of 0 and 1
+  bits,  // a text of 0 and 1; if `integer` is 1, of decimal digits
   name,
   hardware,  // a physical qubit, `integer`
   unary,
