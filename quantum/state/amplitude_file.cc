@@ -53,12 +53,16 @@ void AmplitudeFile::fail(const std::string& what, int code) const {
 }
 
 AmplitudeFile::AmplitudeFile(const StateOptions& options, std::int64_t bytes)
-    : folder_(options.folder), name_(options.file), bytes_(bytes), number_(options.kept == 0 ? 1 : 0) {
+    : folder_(options.folder),
+      place_(options.folder),
+      name_(options.file),
+      bytes_(bytes),
+      number_(options.kept == 0 ? 1 : 0) {
   for (int number = 0; number < 2 && !name_.empty(); ++number) {  // what a run has left that was killed
     if (number != options.kept) unlink(path(number).c_str());
   }
   struct statvfs disk = {};
-  if (statvfs(folder_.c_str(), &disk) != 0) {
+  if (statvfs(place_.file(".").c_str(), &disk) != 0) {
     throw BadInput("expected a folder for the state, found '" + folder_ + "': " + std::strerror(errno));
   }
   const auto left = static_cast<std::int64_t>(disk.f_bavail) * static_cast<std::int64_t>(disk.f_frsize);
@@ -76,7 +80,7 @@ int AmplitudeFile::make_file() const {
       unlink(path(number_).c_str());
       return open(path(number_).c_str(), O_RDWR | O_CREAT | O_EXCL | flags, S_IRUSR | S_IWUSR);
     }
-    return new_file_in(folder_, O_RDWR | flags);
+    return new_file_in(place_.file("."), O_RDWR | flags);
   });
   if (file < 0) {
     throw BadInput("expected a folder in which the state can be written, found '" + folder_ +
@@ -109,8 +113,8 @@ void AmplitudeFile::adopt() {
   kept_ = open_direct([&](int flags) { return open(other.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | flags); });
   struct stat found = {};
   if (kept_ < 0 || fstat(kept_, &found) != 0 || !S_ISREG(found.st_mode) || found.st_size < bytes_) {
-    throw BadInput("expected the " + base::bytes_text(bytes_) + " of a checkpoint's state in " + other + ", found " +
-                   (kept_ < 0 ? std::strerror(errno) : "a shorter file or none"));
+    throw BadInput("expected the " + base::bytes_text(bytes_) + " of a checkpoint's state in " + name(1 - number_) +
+                   ", found " + (kept_ < 0 ? std::strerror(errno) : "a shorter file or none"));
   }
   fresh_.assign(static_cast<std::size_t>(bytes_) / unit, 0);
 }
@@ -125,12 +129,12 @@ void AmplitudeFile::complete() {
     read(place, piece);
     write(place, piece);
   }
-  const int folder = open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = open(place_.file(".").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const bool done = fsync(file_) == 0 && (folder < 0 || fsync(folder) == 0);
   const int code = errno;
   if (folder >= 0) close(folder);
   if (!done) fail("writing", code);
-  if (!has_name()) throw Error("another run, or a user, has removed " + path(number_) + ", which held the state");
+  if (!has_name()) throw Error("another run, or a user, has removed " + name(number_) + ", which held the state");
   stays_ = true;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "onehop/quantum/state.h"
+#include "src/base/output_folder.h"
 
 namespace onehop::quantum {
 
@@ -54,11 +56,15 @@ class AmplitudeFile {
  private:
   void transfer(bool writes, std::int64_t place, std::byte* memory, std::size_t bytes);
   [[noreturn]] void fail(const std::string& what, int code) const;
-  [[nodiscard]] std::string path(int number) const { return name_ + "." + std::to_string(number); }
+  [[nodiscard]] std::string name(int number) const { return name_ + "." + std::to_string(number); }  // for messages
+  [[nodiscard]] std::string path(int number) const {
+    return place_.file(std::filesystem::path(name(number)).filename());
+  }
   [[nodiscard]] int make_file() const;
   [[nodiscard]] bool has_name() const;
 
-  std::string folder_;
+  std::string folder_;  // for messages
+  onehop::detail::OutputFolder place_;
   std::string name_;
   std::int64_t bytes_;
   int number_;

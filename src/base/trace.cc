@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +20,7 @@
 
 #include "onehop/error.h"
 #include "src/base/env.h"
+#include "src/base/output_folder.h"
 
 namespace onehop::trace {
 namespace {
@@ -35,7 +37,9 @@ struct Buffer {
 
 struct State {
   std::mutex mutex;
-  std::string file;
+  std::string name;  // of the file, as the user gave it
+  onehop::detail::OutputFolder folder;
+  std::string file;  // in that folder
   int rank = 0;
   int ranks = 0;
   int descriptor = -1;
@@ -71,7 +75,7 @@ bool write_block(State& to, detail::Block::Kind kind, std::uint32_t number, std:
         static_cast<void>(::ftruncate(to.descriptor, begin) == 0);
         ::close(to.descriptor);
         to.descriptor = -1;
-        stop("cannot write " + to.file + ": " + std::strerror(error));
+        stop("cannot write " + to.name + ": " + std::strerror(error));
         return false;
       }
       rest = rest.subspan(static_cast<std::size_t>(written));
@@ -100,7 +104,7 @@ void end_trace() {
     if (std::rename(unfinished.c_str(), detail::file_of_rank(own.file, own.rank, true).c_str()) != 0) return;
   }
   try {
-    merge(own.file, true);
+    detail::merge(own.folder, own.name, true);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "onehop: %s\n", error.what());
   }
@@ -117,35 +121,6 @@ int detail::new_file(const std::string& path) noexcept {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 }
 
-namespace {
-
-// The first link on the way to the folder of a file that another user may have put there; empty if there is none.
-std::filesystem::path link_of_stranger(const std::filesystem::path& file) {
-  const uid_t user = ::geteuid();
-  std::filesystem::path reached;
-  std::error_code error;
-  for (const auto& step : std::filesystem::absolute(file, error).parent_path()) {
-    reached /= step;
-    struct stat link{};
-    struct stat folder{};
-    if (::lstat(reached.c_str(), &link) != 0 || ::stat(reached.c_str(), &folder) != 0 || !S_ISLNK(link.st_mode))
-      continue;
-    if (::stat(reached.parent_path().c_str(), &folder) != 0) return reached;
-    const auto is_strange = [&](uid_t other) { return other != 0 && other != user; };
-    const bool is_open = (folder.st_mode & S_IWOTH) != 0;
-    if ((is_open && (folder.st_mode & S_ISVTX) == 0) ||
-        ((is_open || user == 0) && (is_strange(link.st_uid) || is_strange(folder.st_uid)))) {
-      return reached;
-    }
-    const auto behind =
-        link_of_stranger(reached.parent_path() / std::filesystem::read_symlink(reached, error) / "file");
-    if (error || !behind.empty()) return behind.empty() ? reached : behind;
-  }
-  return {};
-}
-
-}  // namespace
-
 bool is_wanted() { return env::text("ONEHOP_TRACE").has_value(); }
 
 void begin(int rank, int ranks, const std::string& machine, double clock_ahead) noexcept {
@@ -153,28 +128,32 @@ void begin(int rank, int ranks, const std::string& machine, double clock_ahead) 
   const std::lock_guard guard(own.mutex);
   if (own.process == ::getpid() || !is_wanted()) return;
   own.process = ::getpid();
-  own.file = *env::text("ONEHOP_TRACE");
+  own.name = *env::text("ONEHOP_TRACE");
   own.rank = rank;
   own.ranks = ranks;
   own.sent.assign(static_cast<std::size_t>(ranks), 0);
-  if (const auto link = link_of_stranger(own.file); !link.empty()) {
-    return stop("cannot write " + own.file + ": another user may have put the link " + link.string() + " there");
+  const auto refuse = [&own](const std::string& why) { stop("cannot write " + own.name + ": " + why); };
+  try {
+    const std::filesystem::path file = own.name;
+    own.folder = onehop::detail::OutputFolder(file.parent_path());
+    own.file = own.folder.file(file.filename());
+  } catch (const std::exception& error) {
+    return refuse(error.what());
   }
   struct stat found{};
   if (::lstat(own.file.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISLNK(found.st_mode)) {
-    return stop("cannot write " + own.file + ": it is no regular file");
+    return refuse("it is no regular file");
   }
   static_cast<void>(::unlink(detail::file_of_rank(own.file, rank, true).c_str()));
   if (rank == 0) static_cast<void>(::unlink(own.file.c_str()));
-  const std::string part = detail::file_of_rank(own.file, rank, false);
-  own.descriptor = detail::new_file(part);
-  if (own.descriptor < 0) return stop("cannot write " + part + ": " + std::strerror(errno));
+  own.descriptor = detail::new_file(detail::file_of_rank(own.file, rank, false));
+  if (own.descriptor < 0) return refuse(std::strerror(errno));
   detail::FileHead head{.rank = rank, .ranks = ranks, .clock_ahead = clock_ahead};
   machine.copy(head.machine, sizeof head.machine - 1);
   if (::write(own.descriptor, &head, sizeof head) != static_cast<ssize_t>(sizeof head)) {
     ::close(own.descriptor);
     own.descriptor = -1;
-    return stop("cannot write " + part + ": " + std::strerror(errno));
+    return refuse(std::strerror(errno));
   }
   std::atexit(end_trace);
   detail::on.store(true, std::memory_order_relaxed);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/output_folder.h"
+
 namespace onehop::trace {
 
 enum class Kind : std::uint32_t { wait, plan, collective, pass, exchange, solver };
@@ -88,6 +90,9 @@ struct Block {
   std::uint32_t number = 0;  // of the name, or of the thread
   std::uint64_t bytes = 0;
 };
+
+// As merge() above, in an open folder.
+int merge(const onehop::detail::OutputFolder& folder, const std::string& file, bool complete);
 
 [[nodiscard]] std::string file_of_rank(const std::string& file, int rank, bool ended);
 

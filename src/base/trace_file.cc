@@ -131,7 +131,8 @@ void write_rank(std::FILE* to, const RankTrace& rank, std::int64_t origin) {
   }
 }
 
-void write(const std::string& file, const std::vector<RankTrace>& ranks) {
+// `name` is that of the file for messages.
+void write(const std::string& file, const std::string& name, const std::vector<RankTrace>& ranks) {
   std::int64_t origin = std::numeric_limits<std::int64_t>::max();
   for (const RankTrace& rank : ranks) {
     for (const auto& [thread, events] : rank.events) {
@@ -153,13 +154,18 @@ void write(const std::string& file, const std::vector<RankTrace>& ranks) {
   if (!fails) return;
   const int error = errno;
   static_cast<void>(std::remove(unfinished.c_str()));
-  throw BadInput("cannot write the trace " + file + ": " + std::strerror(error) +
-                 "; the files of its ranks stay, of which `onehop trace " + file + "` makes it");
+  throw BadInput("cannot write the trace " + name + ": " + std::strerror(error) +
+                 "; the files of its ranks stay, of which `onehop trace " + name + "` makes it");
 }
 
 }  // namespace
 
 int merge(const std::string& file, bool complete) {
+  return detail::merge(onehop::detail::OutputFolder(fs::path(file).parent_path()), file, complete);
+}
+
+int detail::merge(const onehop::detail::OutputFolder& folder, const std::string& name, bool complete) {
+  const std::string file = folder.file(fs::path(name).filename());
   std::vector<fs::path> parts;
   int expected = 0;
   for (int rank = 0; rank == 0 || rank < expected; ++rank) {
@@ -190,7 +196,7 @@ int merge(const std::string& file, bool complete) {
     return 0;
   }
   try {
-    write(file, ranks);
+    write(file, name, ranks);
   } catch (...) {
     static_cast<void>(std::rename(taken.c_str(), first.c_str()));
     throw;

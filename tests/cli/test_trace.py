@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -182,8 +183,29 @@ def test_no_folder_is_reached_through_a_link_of_another_user(ranks: Ranks, tmp_p
         ranks.environment["ONEHOP_TRACE"] = str(tmp_path / way / "run.json")
         done = ranks.launch(1, "import onehop; onehop.Group.world().barrier()")
         assert done.returncode == 0
-        assert f"another user may have put the link {tmp_path / way} there" in done.stderr
+        link = (tmp_path / way).parent.resolve() / "link"
+        assert f"another user may have put the link {link} there" in done.stderr
     assert [file.read_text() for file in target.iterdir()] == ["kept"]
+
+
+def test_a_trace_stays_in_the_folder_that_was_opened(ranks: Ranks, tmp_path: Path) -> None:
+    """Another user might own the folder around it, and put a link in its place while the ranks run."""
+    for name in ("traces", "target"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "target" / "run.json.rank-0.part").write_text("kept")
+    source = """
+        import pathlib, sys
+        import onehop
+        onehop.Group.world().barrier()
+        traces = pathlib.Path(sys.argv[1])
+        traces.rename(traces.with_name("moved"))
+        traces.symlink_to("target")
+    """
+    ranks.environment["ONEHOP_TRACE"] = str(tmp_path / "traces" / "run.json")
+    done = ranks.run_python("-c", textwrap.dedent(source), str(tmp_path / "traces"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [file.name for file in (tmp_path / "moved").iterdir()] == ["run.json"]
+    assert [file.name for file in (tmp_path / "target").iterdir()] == ["run.json.rank-0.part"]
 
 
 def test_what_is_no_file_of_a_rank_is_neither_waited_for_nor_read(ranks: Ranks, tmp_path: Path) -> None:

@@ -249,5 +249,25 @@ TEST(StoredState, AnErrorOfTheDiskLeavesTheLastCheckpoint) {
   for (const char* end : {".0", ".1"}) std::filesystem::remove(name + end);
 }
 
+// Another user might own the folder around it, and put a link in its place.
+TEST(StoredState, ItsFilesStayInTheFolderThatWasOpened) {
+  namespace fs = std::filesystem;
+  const fs::path around = folder() + "/onehop-moved-" + std::to_string(getpid());
+  fs::create_directories(around / "run");
+  fs::create_directories(around / "other");
+  std::ofstream(around / "other" / "state.1") << "kept";
+  {
+    AmplitudeFile file({.folder = around / "run", .file = around / "run" / "state"}, AmplitudeFile::unit);
+    fs::rename(around / "run", around / "moved");
+    fs::create_directory_symlink(around / "other", around / "run");
+    file.complete();
+    file.turn();
+    EXPECT_TRUE(fs::exists(around / "moved" / "state.0"));
+    EXPECT_TRUE(fs::exists(around / "moved" / "state.1"));
+  }
+  EXPECT_EQ(fs::file_size(around / "other" / "state.1"), 4U);
+  fs::remove_all(around);
+}
+
 }  // namespace
 }  // namespace onehop::quantum
