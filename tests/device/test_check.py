@@ -29,10 +29,12 @@ def test_check_of_the_processor() -> None:
         "halo of 2 ranks",
         "passes, 12 qubits, single precision",
         "exchanges of 2 ranks, 12 qubits, double precision",
+        "sum of 2 ranks, 1 shots, 1000 numbers, processes on one device",
     ):
         assert name in names
     rates = {one["name"]: one for one in found["rates"]}
-    assert {"encode_q8", "qpe of 12 qubits", "passes of tfim of 12 qubits"} <= {
+    sums = "sum of 2 processes on one device, 2 shots, 4 MiB, q8"
+    assert {"encode_q8", sums, "qpe of 12 qubits", "passes of tfim of 12 qubits"} <= {
         name.replace("18", "12") for name in rates
     }
     for one in rates.values():
@@ -112,6 +114,10 @@ def test_check_of_a_card(kind: str, tmp_path: Path) -> None:
     found = json.loads(run.stdout)
     assert (run.returncode, found["ok"]) == (0, True), run.stdout
     assert found["device"] == f"{kind}:0 (stand-in)"
+    assert "halo of 2 ranks, processes on a card each" in [one["name"] for one in found["checks"]]
+    assert "sum of 2 processes on a card each, 1 shots, 64 KiB, raw" in [
+        one["name"] for one in found["rates"]
+    ]
 
 
 def test_a_card_whose_kernel_is_wrong(tmp_path: Path) -> None:

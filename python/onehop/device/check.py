@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
 from threading import Barrier
 from typing import Any
 
@@ -22,11 +25,16 @@ from onehop.device.arrays import array, device_array
 from onehop.device.sums import DeviceSums
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.launch.interpreter import python_module
 from onehop.output import write_file
 from onehop.patterns import halo
+from onehop.place import private_folder
 from onehop.plan import Plan
 from onehop.quantum import Circuit, State, simulate
 from onehop.quantum.generators import evolution, qpe, random_circuit, tfim
+from onehop.text import bytes_text
+from onehop.tune.device import LARGE, device_of, measure_device, ranks_on
+from onehop.tune.settings import result_of_ranks
 
 _SEED = 43
 _CODEC_GOAL, _PASS_GOAL = 0.6, 0.75  # of the rate of a copy
@@ -35,6 +43,12 @@ _CODEC_GOAL, _PASS_GOAL = 0.6, 0.75  # of the rate of a copy
 _PUBLISHED = {"qpe": 5.2, "tfim": 72.6}
 _SIZES = (12, 12, 18, 24, 27, 30, 33)  # the first one warms up
 _SECONDS, _QUICK_SECONDS = 60, 4  # of a circuit, at most
+_SUM_SIZES, _SUM_CODECS = (64 << 10, LARGE), ("raw", "q8")
+
+# Ranks that are threads wait for each other on one card, so the stream of each needs a queue of its own there; by
+# default CUDA has 8 of them, and ROCm 4.
+os.environ.setdefault("CUDA_DEVICE_MAX_CONNECTIONS", "32")
+os.environ.setdefault("GPU_MAX_HW_QUEUES", "16")
 
 Found = dict[str, bool]
 
@@ -126,6 +140,39 @@ def _states(group: Group, device: str, quick: bool) -> Found:
     return found
 
 
+def _rank_main(device: str, quick: bool, out: Path) -> None:
+    """Check and measure as one of the ranks that are processes."""
+    group = Group.world()
+    name = device_of(group, device)
+    mine = {**_sums(group, name, quick), **_halos(group, name), **_states(group, name, True)}
+    found = [json.loads(one) for one in group.allgather(json.dumps(mine).encode())]
+    times = measure_device(group, name, 1 if quick else 5, _SUM_SIZES, _SUM_CODECS)
+    if group.rank == 0:
+        out.write_text(json.dumps([{one: all(rank[one] for rank in found) for one in mine}, times]))
+    group.barrier()
+
+
+def _processes(ranks: int, device: str, quick: bool, copy: float) -> tuple[Found, list[dict[str, Any]]]:
+    """Run on ranks that are processes, on one card or on one each: what differs, and the rates of sums."""
+    where = "one device" if ":" in device or device == "processor" else "a card each"
+    with private_folder("onehop-check-") as folder:
+        out = folder / "found"
+        options = ["--device", device, "--as-rank", str(out), *(["--quick"] if quick else [])]
+        command = python_module("onehop.device.check", *options)
+        found, times = result_of_ranks(ranks, command, out, json.loads(_core.built_in_tuning()))
+    rates = [
+        _rate(
+            f"sum of {ranks} processes on {where}, {shots} shots, {bytes_text(one['up_to'])}, {codec}",
+            one["up_to"] / median(samples) * 1e6,
+            copy,
+        )
+        for one in times
+        for codec, variants in one["us"].items()
+        for shots, samples in enumerate(variants, 1)
+    ]
+    return {f"{name}, processes on {where}": ok for name, ok in found.items()}, rates
+
+
 def _circuit(name: str, qubits: int) -> Circuit:
     if name == "qpe":
         return qpe(qubits)
@@ -201,14 +248,27 @@ def check(
             checks += [_checked(one, ok, against) for one, ok in _on_threads(ranks, work).items()]
         except Error as error:
             checks.append(_checked(name, False, against, str(error)))
-    ok = all(one["ok"] for one in checks)
-    rates = []
-    if ok:
-        show(f"rates of {core}")
-        size = 1 << 20 if core.kind == "processor" or quick else 1 << 30
-        codecs = core.rates(min(size, core.free_memory() // 4 // 4096 * 4096))
-        rates = [_rate(*found) for found in codecs] + _circuit_rates(core, device, quick, codecs[0][2])
-    return {"device": str(core), "ok": ok, "checks": checks, "rates": rates}
+    if not all(one["ok"] for one in checks):
+        return {"device": str(core), "ok": False, "checks": checks, "rates": []}
+    show(f"rates of {core}")
+    size = 1 << 20 if core.kind == "processor" or quick else 1 << 30
+    codecs = core.rates(min(size, core.free_memory() // 4 // 4096 * 4096))
+    copy = codecs[0][2]
+    rates = [_rate(*found) for found in codecs]
+    alone = device if core.kind == "processor" else f"{core.kind}:{core.index}"
+    several = core.kind != "processor" and _core.device_count(core.kind)[0] > 1
+    for ranks, where in [(2, alone)] + ([(ranks_on(core.kind)[-1], core.kind)] if several else []):
+        show(f"sums of {ranks} processes on {where}")
+        try:
+            same, sums = _processes(ranks, where, quick, copy)
+        except Error as error:
+            checks.append(_checked(f"{ranks} processes on {where}", False, "NumPy", str(error)))
+            continue
+        checks += [_checked(name, ok, "NumPy or the processor's engine") for name, ok in same.items()]
+        rates += sums
+    show(f"circuits on {core}")
+    rates += _circuit_rates(core, device, quick, copy)
+    return {"device": str(core), "ok": all(one["ok"] for one in checks), "checks": checks, "rates": rates}
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -224,7 +284,8 @@ def lines(found: dict[str, Any]) -> list[str]:
             text.append(f"  {one['name']}: {one['value']:.3g} s{than}")
             continue
         goal = _PASS_GOAL if one["name"].startswith("passes") else _CODEC_GOAL
-        missed = "" if one["ratio"] >= goal else f"  (goal: {goal})"
+        met = one["ratio"] >= goal or one["name"].startswith("sum ")
+        missed = "" if met else f"  (goal: {goal})"
         text.append(f"  {one['name']}: {one['value'] / 1e9:.3g} GB/s, {one['ratio']:.2f} of a copy{missed}")
     return text
 
@@ -240,7 +301,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--quick", action="store_true", help="take fewer numbers")
     parser.add_argument("--json", metavar="FILE", help="write the result as JSON; -: to the standard output")
+    parser.add_argument("--as-rank", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    if options.as_rank is not None:
+        _rank_main(options.device, options.quick, options.as_rank)
+        return 0
     try:
         cards = [card.name for card in available() if not card.error]
         if options.device is None and not cards:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -46,18 +46,29 @@ def key_of(ranks: int) -> int | None:
     return None if ranks == RANKS[-1] else ranks
 
 
-def measure_device(group: Group, kind: str, seconds: float) -> list[dict[str, Any]]:
+def device_of(group: Group, device: str) -> str:
+    """The device of a rank: the one with a number, or card r of a kind for rank r."""
+    return device if device == "processor" or ":" in device else f"{device}:{group.rank}"
+
+
+def measure_device(
+    group: Group,
+    device: str,
+    seconds: float,
+    sizes: Sequence[int | None] = SIZES,
+    codecs: Sequence[str] | None = None,
+) -> list[dict[str, Any]]:
     """Measure as one rank: for every size the samples of raw and of every codec, by variant; µs."""
-    name = kind if kind == "processor" else f"{kind}:{group.rank}"
+    name = device_of(group, device)
     sums = DeviceSums(plans(group), name)
     stream = sums.make_stream().native
-    codecs = ["raw", *lossy_for(group.size)]
+    codecs = codecs or ["raw", *lossy_for(group.size)]
     # Freeing memory of a card waits for the kernels of others, so all sizes use the same.
     held = array(np.ones(LARGE // 4, np.float32), name)
     place = device_array(held)
     assert place is not None
     measured = []
-    for up_to in SIZES:
+    for up_to in sizes:
         elements = (LARGE if up_to is None else up_to) // 4
         us: dict[str, list[list[float]]] = {codec: [[] for _ in VARIANTS] for codec in codecs}
         begin = perf_counter()
@@ -72,7 +83,7 @@ def measure_device(group: Group, kind: str, seconds: float) -> list[dict[str, An
                         )
                     sums.core.wait(stream)
                     samples.append((perf_counter() - start) * 1e6 / _LAUNCHES)
-            enough = perf_counter() - begin >= seconds / len(SIZES)
+            enough = perf_counter() - begin >= seconds / len(sizes)
             if json.loads(group.allgather(json.dumps(enough).encode())[0]):
                 break
         measured.append({"up_to": up_to, "us": us})
