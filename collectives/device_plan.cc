@@ -292,7 +292,7 @@ void DevicePlan::launch(std::size_t round, bool packs, const device::Stream& str
   arguments.pieces = reinterpret_cast<const SlicePiece*>(pieces_there_.data());
   arguments.lists = reinterpret_cast<const std::int64_t*>(lists_there_.data());
   arguments.runs = reinterpret_cast<std::uint32_t*>(windows_->own().data());
-  arguments.stop = windows_->stop_word();
+  arguments.stop = windows_->stop_words();
   arguments.count = what.count;
   arguments.packs = packs ? 1 : 0;
   arguments.is_last = number == last_launch_ ? 1 : 0;
@@ -301,18 +301,19 @@ void DevicePlan::launch(std::size_t round, bool packs, const device::Stream& str
 
 void DevicePlan::start(const device::Stream& stream) {
   if (is_running_) throw BadInput("start() was called twice without a finish() in between");
+  if (!plans_.empty() && device_->is_capturing(stream))
+    throw BadInput("a plan through the processor's memory cannot be captured in a graph: " + reason());
   windows_->run(stream, [&] {
-    follow(stream);
     if (rounds_ > 0) launch(0, true, stream);
   });
   is_running_ = true;
+  stream_ = stream;
 }
 
 void DevicePlan::finish(const device::Stream& stream) {
   if (!is_running_) throw BadInput("finish() needs a start() before it");
   is_running_ = false;
   windows_->run(stream, [&] {
-    follow(stream);
     for (std::size_t round = 0; round < rounds_; ++round) {
       if (round > 0) launch(round, true, stream);
       if (!plans_.empty()) {
@@ -322,15 +323,8 @@ void DevicePlan::finish(const device::Stream& stream) {
       launch(round, false, stream);
     }
     ++runs_;
-    if (!messages_.empty()) windows_->numbers.assign(groups_, static_cast<std::uint32_t>(runs_));
   });
-}
-
-// What is in a stream comes after the launches in another one.
-void DevicePlan::follow(const device::Stream& stream) {
-  if (was_used_ && stream.native() != stream_.native()) device_->wait(stream, device_->record(stream_));
   stream_ = stream;
-  was_used_ = true;
 }
 
 PlanCounters DevicePlan::counters() const noexcept {

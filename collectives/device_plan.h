@@ -80,7 +80,6 @@ class DevicePlan {
   void prepare_host(const std::vector<std::vector<Message>>& all);
   void upload_messages(std::vector<device::SliceMessage> messages);
   void launch(std::size_t round, bool packs, const device::Stream& stream);
-  void follow(const device::Stream& stream);
 
   Group group_;
   std::shared_ptr<device::Device> device_;
@@ -98,7 +97,6 @@ class DevicePlan {
   std::optional<device::PinnedMemory> sent_, received_;  // without a path for kernels
   std::vector<Plan> plans_;                              // of each round, in that memory
   device::Stream stream_;                                // of the last launches
-  bool was_used_ = false;
   bool is_running_ = false;
   PlanCounters per_run_;
   std::int64_t runs_ = 0;

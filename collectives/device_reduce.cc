@@ -47,7 +47,6 @@ DeviceReduce::DeviceReduce(const Collectives& collectives, std::shared_ptr<devic
       offer.kernels.push_back(kernel_of(codec));
   }
   windows_ = std::make_unique<DeviceWindows>(group_, device_, offer);
-  windows_->numbers.assign(window_groups, 0);
 }
 
 DeviceChoice DeviceReduce::choose(const Reduction& reduction, int shots) const {
@@ -82,20 +81,12 @@ DeviceChoice DeviceReduce::choose(const Reduction& reduction, int shots) const {
   return choice;
 }
 
-void DeviceReduce::count_meetings(const DeviceChoice& choice, std::uint64_t tiles) {
-  const std::uint64_t per_round =
-      std::uint64_t{choice.shots == 2 ? static_cast<std::uint32_t>(group_.size()) : 1U} * choice.tiles;
-  for (std::uint32_t group = 0; group < choice.groups; ++group) {
-    const std::uint64_t first = group * per_round;
-    const std::uint64_t rounds = first < tiles ? rounded_up(tiles - first, choice.groups * per_round) : 0;
-    windows_->numbers[group] += static_cast<std::uint32_t>(rounds) * static_cast<std::uint32_t>(choice.shots);
-  }
-}
-
 void DeviceReduce::run(const device::Stream& stream, const void* source, void* target, const Reduction& reduction,
                        int shots) {
   const DeviceChoice choice = choose(reduction, shots);
   if (reduction.elements == 0) return;
+  if (choice.shots == 0 && device_->is_capturing(stream))
+    throw BadInput("a sum through the processor's memory cannot be captured in a graph: " + choice.reason);
   windows_->run(stream, [&] {
     if (choice.shots == 0) return through_host(stream, source, target, reduction);
     AllReduceArguments arguments{};
@@ -103,7 +94,7 @@ void DeviceReduce::run(const device::Stream& stream, const void* source, void* t
     arguments.source = source;
     arguments.target = target;
     arguments.count = static_cast<std::uint64_t>(reduction.elements);
-    arguments.stop = windows_->stop_word();
+    arguments.stop = windows_->stop_words();
     arguments.type = *number_type(reduction.type);
     arguments.rank = static_cast<std::uint32_t>(group_.rank());
     arguments.ranks = static_cast<std::uint32_t>(group_.size());
@@ -112,7 +103,6 @@ void DeviceReduce::run(const device::Stream& stream, const void* source, void* t
     arguments.shots = static_cast<std::uint32_t>(choice.shots);
     const device::Shape shape{choice.groups, threads, device::all_reduce_shared_bytes};
     device_->launch(stream, kernel_of(reduction.codec), shape, arguments);
-    count_meetings(choice, rounded_up(arguments.count, device::tile_numbers));
   });
 }
 

@@ -52,7 +52,6 @@ class DeviceReduce {
   static constexpr std::uint32_t window_groups = 64;
   static constexpr std::uint32_t threads = 256;
 
-  void count_meetings(const DeviceChoice& choice, std::uint64_t tiles);
   void through_host(const device::Stream& stream, const void* source, void* target, const Reduction& reduction);
 
   Collectives collectives_;

@@ -1,11 +1,8 @@
 #include "collectives/device_windows.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <random>
 #include <utility>
 
 #include "onehop/error.h"
@@ -18,27 +15,13 @@ namespace onehop::collectives {
 // What a rank tells the others, before the bytes of its caller.
 struct DeviceWindows::Header {
   std::uint64_t form = 0x776f646e69776463;
-  std::uint64_t process = 0;  // random, so that no process of another host or container has the same
-  std::uint64_t address = 0;
-  std::int64_t bytes = 0;
   std::uint32_t groups = 0;
   device::Kind kind = device::Kind::processor;
-  std::int32_t index = 0;
-  std::int32_t unused = 0;
-  device::MemoryHandle handle{};
+  device::SharedPlace place;
   std::array<char, 512> error{};
 
   void keep(const std::string& text) { text.copy(error.data(), error.size() - 1); }
 };
-
-namespace {
-
-std::uint64_t this_process() {
-  static const std::uint64_t number = (std::uint64_t{std::random_device{}()} << 32U) + std::random_device{}();
-  return number + static_cast<std::uint64_t>(getpid());
-}
-
-}  // namespace
 
 DeviceWindows::DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer)
     : group_(group), device_(std::move(device)), doing_(offer.doing), no_path_(offer.no_path), groups_(offer.groups) {
@@ -78,22 +61,16 @@ DeviceWindows::DeviceWindows(const Group& group, std::shared_ptr<device::Device>
 }
 
 void DeviceWindows::prepare(const Offer& offer, Header& header) {
-  header.process = this_process();
   header.kind = device_->kind();
-  header.index = device_->index();
   header.groups = offer.groups;
-  header.bytes = offer.bytes;
   if (!offer.kernels.empty()) device::check_at_first_use(*device_);
   const device::Stream stream = device_->make_stream();
-  stop_ = device_->allocate_pinned(sizeof(std::uint32_t));
-  own_ = device_->allocate_for_peers(offer.bytes);
+  stop_ = device_->allocate_pinned(2 * sizeof(std::uint32_t));
+  own_ = device_->allocate_for_peers(std::max(offer.bytes, device::shared_block));
   device_->fill(stream, own_.data(), std::byte{0}, own_.bytes());
   for (const std::string& kernel : offer.kernels)
     header.groups = std::min(header.groups, device_->resident_groups(kernel, offer.shape));
-  if (no_path_.empty()) {
-    header.address = reinterpret_cast<std::uint64_t>(own_.data());
-    header.handle = device_->handle_of(own_);
-  }
+  if (no_path_.empty()) header.place = device_->share(own_);
   device_->synchronize(stream);
 }
 
@@ -104,18 +81,10 @@ void DeviceWindows::map(const std::vector<Header>& headers, Header& mapped) {
   for (std::size_t r = 0; r < headers.size(); ++r) {
     const Header& other = headers[r];
     groups_ = std::min(groups_, other.groups);
-    if (other.process == own.process && other.index == own.index) ++on_this_card;
+    const device::SharedPlace& place = other.place;
+    if (place.process == own.place.process && place.index == own.place.index) ++on_this_card;
     try {
-      if (std::cmp_equal(r, group_.rank())) {
-        windows_[r] = own_;
-      } else if (other.process != own.process) {
-        windows_[r] = device_->map(other.handle, other.bytes);
-      } else if (other.index == own.index) {  // ranks that are threads
-        windows_[r] = {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(other.address), [](std::byte*) {}),
-                       other.bytes};
-      } else {
-        throw Error("ranks of one process use different cards");
-      }
+      windows_[r] = std::cmp_equal(r, group_.rank()) ? own_ : device_->reach(place);
     } catch (const Error& error) {
       mapped.keep(error.what());
     }
@@ -181,14 +150,9 @@ void DeviceWindows::throw_lost() {
                             " on " + device_->text() + " with it");
 }
 
-// Whether a kernel ended at a wait: it has not stored its number then.
-bool DeviceWindows::is_behind(const device::Stream& stream) {
-  std::vector<std::uint32_t> found(numbers.size());
-  device_->copy_out(stream, found.data(), own_.data(), std::ssize(std::as_bytes(std::span(found))));
-  device_->synchronize(stream);
-  for (std::size_t group = 0; group < found.size(); ++group)
-    if (static_cast<std::int32_t>(found[group] - numbers[group]) < 0) return true;
-  return false;
+// Whether a kernel ended at a wait.
+bool DeviceWindows::has_given_up() const noexcept {
+  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(stop_.host.data()) + 1, __ATOMIC_ACQUIRE) != 0;
 }
 
 void DeviceWindows::guarded(const std::function<void()>& work) {
@@ -209,11 +173,15 @@ void DeviceWindows::guarded(const std::function<void()>& work) {
 void DeviceWindows::run(const device::Stream& stream, const std::function<void()>& work) {
   if (is_lost()) throw_lost();
   guarded([&] {
+    const bool captured = device_->is_capturing(stream);
+    const bool in_another = last_.native() != nullptr && stream.native() != last_stream_.native();
+    if (!captured && in_another) device_->wait(stream, last_);
     work();
+    if (captured) last_ = {};
+    if (!captured) device_->record(stream, last_);
+    last_stream_ = stream;
     // The processor has run the kernels already.
-    const auto* const word = reinterpret_cast<const std::uint32_t*>(stop_.host.data());
-    if (device_->kind() == device::Kind::processor && __atomic_load_n(word, __ATOMIC_ACQUIRE) != 0 && is_behind(stream))
-      throw_lost();
+    if (device_->kind() == device::Kind::processor && has_given_up()) throw_lost();
   });
 }
 
@@ -224,7 +192,7 @@ void DeviceWindows::wait(const device::Stream& stream) {
     if (!is_lost()) return;
     stop();
     device_->synchronize(stream);
-    if (is_behind(stream)) throw_lost();
+    if (has_given_up()) throw_lost();
   });
 }
 

@@ -44,15 +44,12 @@ class DeviceWindows {
   [[nodiscard]] const device::Memory& own() const noexcept { return own_; }
   [[nodiscard]] std::byte* of(int rank) const { return windows_[static_cast<std::size_t>(rank)].data(); }
   [[nodiscard]] std::span<const std::byte> more(int rank) const { return more_[static_cast<std::size_t>(rank)]; }
-  // A word that is not 0 once kernels have to end.
-  [[nodiscard]] const std::uint32_t* stop_word() const {
-    return reinterpret_cast<const std::uint32_t*>(stop_.on_device);
-  }
+  // A word that is not 0 once kernels have to end, and one that they set when they do.
+  [[nodiscard]] std::uint32_t* stop_words() const { return reinterpret_cast<std::uint32_t*>(stop_.on_device); }
 
-  // For every group, what its kernels will have stored at the beginning of the own window when all are done.
-  std::vector<std::uint32_t> numbers;
-  // Does work that launches kernels, and says what they will have stored. Throws PeerLost if a rank is known to be
-  // gone. After an Error other than Mismatch nothing can be used again, kernels end, and the group is aborted.
+  // Does work that launches kernels in a stream, after what was launched in others; in a graph that is captured, its
+  // user orders it. Throws PeerLost if a rank is known to be gone. After an Error other than Mismatch nothing can be
+  // used again, kernels end, and the group is aborted.
   void run(const device::Stream& stream, const std::function<void()>& work);
   // Waits until the stream is done. Throws PeerLost if a kernel gave up because a rank is gone; Timeout after the
   // group's limit.
@@ -66,7 +63,7 @@ class DeviceWindows {
   void watch();
   void stop() noexcept;
   [[nodiscard]] bool is_lost();
-  [[nodiscard]] bool is_behind(const device::Stream& stream);
+  [[nodiscard]] bool has_given_up() const noexcept;
   [[noreturn]] void throw_lost();
   void guarded(const std::function<void()>& work);
 
@@ -78,7 +75,9 @@ class DeviceWindows {
   std::uint32_t groups_ = 1;
   device::Memory own_;
   std::vector<device::Memory> windows_;  // of all ranks
-  device::PinnedMemory stop_;            // a word
+  device::PinnedMemory stop_;            // two words
+  device::Stream last_stream_;
+  device::Event last_;  // behind the last launch, unless it was captured
   std::vector<std::vector<std::byte>> more_;
 
   std::mutex mutex_;

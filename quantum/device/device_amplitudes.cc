@@ -54,7 +54,8 @@ DeviceAmplitudes::DeviceAmplitudes(std::shared_ptr<device::Device> device, bool 
       stream_(device_->make_stream()),
       is_double_(is_double),
       bits_(bits),
-      memory_(device_->allocate(static_cast<std::int64_t>(amplitude_bytes() << bits))) {}
+      memory_(device_->allocate(std::max(static_cast<std::int64_t>(amplitude_bytes() << bits), device::shared_block))) {
+}
 
 template <typename Arguments>
 void DeviceAmplitudes::launch(std::string_view kernel, std::uint64_t groups, std::uint32_t threads,
@@ -253,7 +254,7 @@ void DeviceAmplitudes::write(std::uint64_t first, std::span<const std::byte> fro
 }
 
 void DeviceAmplitudes::copy_from(const DeviceAmplitudes& other) {
-  device_->copy(stream_, memory_.data(), other.memory_.data(), memory_.bytes());
+  device_->copy(stream_, memory_.data(), other.memory_.data(), static_cast<std::int64_t>(amplitude_bytes() << bits_));
   device_->synchronize(stream_);
 }
 

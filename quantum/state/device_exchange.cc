@@ -101,6 +101,7 @@ std::string device_of_rank(const Group& group, const std::string& device) {
 std::unique_ptr<DeviceAmplitudes> make_on_device(const Group& group, int qubits, Precision precision,
                                                  const StateOptions& options) {
   Share share;
+  group.barrier();  // until the others have unmapped a state before this one, its memory is not free
   detail::agree(*group.state(), "making a state on devices", detail::failure_of([&] {
     share = device_of(group, options.device);
     check_device_memory(share, qubits, group.size(), precision);
@@ -132,22 +133,21 @@ std::int64_t State::Impl::move_on_device(const std::vector<int>& permutation) {
 bool State::Impl::reach_peers() {
   if (peers_asked) return !peers.empty();
   peers_asked = true;
-  device::MemoryHandle handle;
+  device::SharedPlace place;
   char good = 1;
   for (int rank = 0; rank < group.size(); ++rank) good &= group.shares_memory(rank) ? 1 : 0;
   const auto agreed = [&] { return std::ranges::min(base::values_of_all(group, good)) != 0; };
   if (!agreed()) return false;
   try {
-    handle = on_device->device()->handle_of(on_device->memory());
+    place = on_device->device()->share(on_device->memory());
   } catch (const Error&) {
     good = 0;
   }
-  const auto handles = base::values_of_all(group, handle);
+  const auto places = base::values_of_all(group, place);
   try {
-    for (std::size_t rank = 0; good != 0 && rank < handles.size(); ++rank) {
-      peers.push_back(std::cmp_equal(rank, group.rank())
-                          ? on_device->memory()
-                          : on_device->device()->map(handles[rank], on_device->memory().bytes()));
+    for (std::size_t rank = 0; good != 0 && rank < places.size(); ++rank) {
+      peers.push_back(std::cmp_equal(rank, group.rank()) ? on_device->memory()
+                                                         : on_device->device()->reach(places[rank]));
     }
   } catch (const Error&) {
     good = 0;  // cards without access to each other

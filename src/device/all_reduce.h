@@ -14,9 +14,10 @@
 // everywhere.
 //
 // The ranks of a group launch the same sequence of kernels with the same count, type, groups, tiles and shots. The
-// groups of a launch must be on the card at the same time. `stop` is a word that the processor can set while a kernel
-// runs, because a rank is lost: the kernel then ends at its next wait without storing another flag, so that no rank
-// takes what is missing for a sum; its target is undefined, and the windows are of no use any more.
+// groups of a launch must be on the card at the same time. `stop`: two words that the processor and a running kernel
+// share. The processor sets the first one because a rank is lost: the kernel then sets the second one at its next wait,
+// and ends without storing another flag, so that no rank takes what is missing for a sum; its target is undefined, and
+// the windows are of no use any more.
 #pragma once
 
 #include "src/device/codec_tiles.h"
@@ -48,7 +49,7 @@ struct AllReduceArguments {
   const void* source;
   void* target;  // may be the source
   uint64_t count;
-  const uint32_t* stop;  // null: nothing ends a wait
+  uint32_t* stop;  // null: nothing ends a wait
   NumberType type;
   uint32_t rank;
   uint32_t ranks;
@@ -118,6 +119,7 @@ class Meetings {
          ++polls) {
       if (polls % 64 == 0 && arguments_.stop != nullptr && team_.load_acquire(arguments_.stop) != 0) {
         state_->stopped[from] = 1;
+        team_.store_release(arguments_.stop + 1, 1);
         return;
       }
       team_.pause();

@@ -25,7 +25,6 @@ constexpr int cuda_minor = 76;
 constexpr int device_ordinal = 9;                   // of pointer_attribute
 constexpr int most_shared_memory = 8;               // of set_function_attribute
 constexpr std::uint32_t plain_shared = 48U << 10U;  // a CUDA kernel must ask for more
-constexpr unsigned event_without_time = 2;
 constexpr unsigned lazy_peer_access = 1;
 constexpr unsigned stream_non_blocking = 1;  // does not wait for the default stream
 
@@ -141,13 +140,20 @@ class Card : public Device {
     return static_cast<std::uint32_t>(per_processor * processors_);
   }
 
-  Event record(const Stream& stream) override {
+  void record(const Stream& stream, Event& event) override {
     const Current current(*this);
-    void* native = nullptr;
-    call(driver_.make_event, &native, 0U);
-    Event event{owned<void>(native, driver_.destroy_event)};
-    call(driver_.record, native, stream.native());
-    return event;
+    if (event.native() == nullptr) {
+      void* native = nullptr;
+      call(driver_.make_event, &native, 0U);
+      event = Event(owned<void>(native, driver_.destroy_event));
+    }
+    call(driver_.record, event.native(), stream.native());
+  }
+  // The default stream of a program that captures another one says so by an error.
+  bool is_capturing(const Stream& stream) override {
+    const Current current(*this);
+    int status = 0;
+    return driver_.capturing.function(stream.native(), &status) != 0 || status != 0;
   }
   void wait(const Stream& stream, const Event& event) override {
     here(driver_.wait, stream.native(), event.native(), 0U);

@@ -1,6 +1,9 @@
 #include "src/device/device.h"
 
+#include <unistd.h>
+
 #include <charconv>
+#include <random>
 
 #include "onehop/error.h"
 #include "src/device/kernels.h"
@@ -34,6 +37,26 @@ std::shared_ptr<Device> Device::named(const std::string& name) {
                    "'");
   }
   return kind == "cuda" ? cuda(index) : hip(index);
+}
+
+namespace {
+
+std::uint64_t this_process() {
+  static const std::uint64_t number = (std::uint64_t{std::random_device{}()} << 32U) + std::random_device{}();
+  return number + static_cast<std::uint64_t>(getpid());
+}
+
+}  // namespace
+
+SharedPlace Device::share(const Memory& memory) {
+  return {this_process(), reinterpret_cast<std::uint64_t>(memory.data()), memory.bytes(), index_, handle_of(memory)};
+}
+
+// Drivers do not map memory of the own process.
+Memory Device::reach(const SharedPlace& place) {
+  if (place.process != this_process()) return map(place.handle, place.bytes);
+  if (place.index != index_) throw Error("ranks of one process use different cards");
+  return {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(place.address), [](std::byte*) {}), place.bytes};
 }
 
 void check_arguments(std::string_view kernel, std::size_t bytes) {

@@ -64,6 +64,18 @@ struct MemoryHandle {
   std::array<std::byte, 64> bytes{};
 };
 
+// Memory of a device for the other ranks of a host.
+struct SharedPlace {
+  std::uint64_t process = 0;  // random, so that no process of another host or container has the same
+  std::uint64_t address = 0;
+  std::int64_t bytes = 0;
+  std::int64_t index = 0;  // of the device
+  MemoryHandle handle;
+};
+
+// A handle of CUDA names whole blocks of so many bytes, of which smaller memory may be a part.
+inline constexpr std::int64_t shared_block = std::int64_t{1} << 21;
+
 // Errors of a driver are thrown as Error with its name for the error, the call, and the device. All functions may be
 // called from several threads.
 class Device : public std::enable_shared_from_this<Device> {
@@ -127,10 +139,22 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual std::uint32_t resident_groups(std::string_view kernel, const Shape& shape) = 0;
 
   // Events: recorded in a stream, on which another stream may wait; seconds between two that are done.
-  [[nodiscard]] virtual Event record(const Stream& stream) = 0;
+  [[nodiscard]] Event record(const Stream& stream) {
+    Event event;
+    record(stream, event);
+    return event;
+  }
+  virtual void record(const Stream& stream, Event& event) = 0;  // makes it if it is none
   virtual void wait(const Stream& stream, const Event& event) = 0;
   [[nodiscard]] virtual double seconds_between(const Event& begin, const Event& end) = 0;
 
+  // Whether the work of a stream is captured in a graph. Then it must not wait for that of others, nor they for it.
+  [[nodiscard]] virtual bool is_capturing(const Stream& /*stream*/) { return false; }
+
+  // Memory of another rank's device of the same kind: mapped if that is another process, or as it is if the ranks are
+  // threads which share the device. It must outlive them, and have at least `shared_block` bytes.
+  [[nodiscard]] SharedPlace share(const Memory& memory);
+  [[nodiscard]] Memory reach(const SharedPlace& place);
   // Memory from `allocate` for other processes, which map it with a device of the same kind. It must outlive them.
   [[nodiscard]] virtual MemoryHandle handle_of(const Memory& memory) = 0;
   [[nodiscard]] virtual Memory map(const MemoryHandle& handle, std::int64_t bytes) = 0;

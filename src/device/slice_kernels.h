@@ -41,7 +41,7 @@ struct SliceArguments {
   const SlicePiece* pieces;
   const int64_t* lists;  // distances of elements from the array in bytes
   uint32_t* runs;        // of every group so far
-  const uint32_t* stop;
+  uint32_t* stop;
   uint32_t count;  // of messages
   uint32_t packs;
   uint32_t is_last;  // of the run
@@ -85,9 +85,12 @@ void move_words(const SliceArguments& arguments, const SlicePiece& piece, unsign
 }
 
 template <class Team>
-[[nodiscard]] bool await_slice_flag(Team& team, const uint32_t* flag, uint32_t number, const uint32_t* stop) {
+[[nodiscard]] bool await_slice_flag(Team& team, const uint32_t* flag, uint32_t number, uint32_t* stop) {
   for (uint32_t polls = 1; static_cast<int32_t>(team.load_acquire(flag) - number) < 0; ++polls) {
-    if (polls % 64 == 0 && team.load_acquire(stop) != 0) return false;
+    if (polls % 64 == 0 && team.load_acquire(stop) != 0) {
+      team.store_release(stop + 1, 1);
+      return false;
+    }
     team.pause();
   }
   return true;

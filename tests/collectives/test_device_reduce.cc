@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <thread>
@@ -128,9 +128,13 @@ TEST_P(DeviceReduceOnCards, DoesNotWaitForTheDevice) {
     const device::Memory array = on.put(numbers_of(group.rank(), 100));
     group.barrier();
     const int before = on.standin->calls(waits);
-    // Rank 0 launches all before rank 1 launches any.
+    const char* const follows = GetParam() == Kind::cuda ? "cuStreamWaitEvent" : "hipStreamWaitEvent";
+    const int followed = on.standin->calls(follows);
+    const device::Stream other = on.device->make_stream();
+    // Rank 0 launches all before rank 1 launches any. Sums in another stream come after those before.
     if (group.rank() == 1) group.barrier();
-    for (int i = 0; i < 3; ++i) reduce.run(on.stream, array.data(), array.data(), {.elements = 100});
+    for (int i = 0; i < 3; ++i) reduce.run(i == 1 ? other : on.stream, array.data(), array.data(), {.elements = 100});
+    EXPECT_GE(on.standin->calls(follows), followed + 2);
     if (group.rank() == 0) {
       EXPECT_FALSE(on.device->is_done(on.stream));
       group.barrier();
@@ -158,11 +162,72 @@ TEST_P(DeviceReduceOnCards, UsesTheProcessorWhereCardsCannotReachEachOther) {
   });
 }
 
+// A graph of a card, by the functions of its driver.
+struct Graph {
+  Graph(const OnDevice& device, const std::function<void(const device::Stream&)>& work) : on(device) {
+    const bool cuda = on.device->kind() == Kind::cuda;
+    const auto* const begin = cuda ? "cuStreamBeginCapture_v2" : "hipStreamBeginCapture";
+    const auto* const end = cuda ? "cuStreamEndCapture" : "hipStreamEndCapture";
+    launch_ = on.standin->symbol(cuda ? "cuGraphLaunch" : "hipGraphLaunch");
+    const device::Stream captured = on.device->make_stream();
+    reinterpret_cast<int (*)(void*, int)>(on.standin->symbol(begin))(captured.native(), 0);
+    work(captured);
+    reinterpret_cast<int (*)(void*, void**)>(on.standin->symbol(end))(captured.native(), &graph_);
+  }
+  void replay() const { reinterpret_cast<int (*)(void*, void*)>(launch_)(graph_, on.stream.native()); }
+
+  const OnDevice& on;
+
+ private:
+  void* launch_ = nullptr;
+  void* graph_ = nullptr;
+};
+
+TEST_P(DeviceReduceOnCards, AGraphIsCapturedAndReplayed) {
+  testing::on_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    DeviceReduce reduce(Collectives(group), on.device);
+    const device::Memory array = on.put(numbers_of(group.rank(), 3000));
+    const Reduction reduction{.elements = 3000};
+    reduce.run(on.stream, array.data(), array.data(), reduction);
+    const Graph graph(on, [&](const device::Stream& captured) {
+      reduce.run(captured, array.data(), array.data(), reduction);
+      testing::expect_says<BadInput>(
+          [&] { reduce.run(captured, array.data(), array.data(), {.elements = 8, .op = ReduceOp::max}); },
+          "cannot be captured in a graph: kernels compute sums, not max");
+    });
+    for (int i = 0; i < 2; ++i) graph.replay();
+    reduce.run(on.stream, array.data(), array.data(), reduction);
+    reduce.wait(on.stream);
+    std::vector<float> expected = sum_of(2, 3000);
+    for (float& one : expected) one *= 8;
+    EXPECT_EQ(on.get(array), expected);
+    group.barrier();
+  });
+}
+
+TEST_P(DeviceReduceOnCards, ADeadRankEndsGraphs) {
+  testing::expect_loss_of_rank_1(2, [](const Group& group) {
+    const auto on = std::make_shared<OnDevice>(GetParam());
+    const auto reduce = std::make_shared<DeviceReduce>(Collectives(group), on->device);
+    const device::Memory array = on->put(numbers_of(group.rank(), 1000));
+    const auto graph = std::make_shared<Graph>(*on, [&](const device::Stream& captured) {
+      reduce->run(captured, array.data(), array.data(), {.elements = 1000});
+    });
+    for (int i = 0; i < 3; ++i) graph->replay();
+    return [=] {
+      graph->replay();
+      reduce->wait(on->stream);
+      static_cast<void>(array);
+    };
+  });
+}
+
 TEST_P(DeviceReduceOnCards, AnErrorOfTheDriverEndsTheGroup) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ranks that are processes";
 #endif
-  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+  const auto ended = testing::fork_ranks(4, [](const Group& group) {
     const OnDevice on(GetParam());
     DeviceReduce reduce(Collectives(group), on.device);
     const device::Memory array = on.put(numbers_of(group.rank(), 10));
@@ -176,10 +241,12 @@ TEST_P(DeviceReduceOnCards, AnErrorOfTheDriverEndsTheGroup) {
       const Variable failing("STANDIN_FAIL", std::string(name) + ":1");
       testing::expect_says<Error>(sum, name, "from", std::string(name_of(GetParam())) + ":0");
       testing::expect_says<Error>(sum, "cannot be used again");
-      testing::nap(0.5);
+    } else if (group.rank() == 2) {
+      testing::expect_says<PeerLost>([&] { group.barrier(); }, "rank 1 (process", "has aborted this group");
     } else {
       testing::expect_says<PeerLost>(sum, "rank 1");
     }
+    testing::nap(0.5);
   });
   for (const auto& one : ended) EXPECT_TRUE(one.ok) << one.message;
 }

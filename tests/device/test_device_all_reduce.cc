@@ -246,7 +246,7 @@ TEST(DeviceAllReduce, EndsWhenItIsStopped) {
     Windows windows(3, 1, 0);
     std::vector<float> source(2048, 1);
     std::vector<float> targets[2] = {std::vector<float>(2048), std::vector<float>(2048)};
-    std::uint32_t stop = 0;
+    std::uint32_t stop[2] = {};
     std::vector<std::thread> threads;
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
@@ -255,13 +255,14 @@ TEST(DeviceAllReduce, EndsWhenItIsStopped) {
         arguments.target = targets[rank].data();
         arguments.count = source.size();
         arguments.shots = shots;
-        arguments.stop = &stop;
+        arguments.stop = stop;
         launch("q8", {1, 2, all_reduce_shared_bytes}, arguments);
       });
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    __atomic_store_n(&stop, 1U, __ATOMIC_RELEASE);
+    __atomic_store_n(stop, 1U, __ATOMIC_RELEASE);
     for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(stop[1], 1U);
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       const auto* const words = reinterpret_cast<const std::uint32_t*>(windows.of(2));
       EXPECT_EQ(words[windows.layout().flag(rank, 0) / 4], 1U) << "of the first meeting alone";

@@ -151,7 +151,7 @@ bool move_on_threads(uint32_t runs) {
     bool right = true;
   };
   Rank ranks[2];
-  const uint32_t stop = 0;
+  uint32_t stop[2] = {};
   for (Rank& one : ranks) {
     Rank& other = &one == ranks ? ranks[1] : ranks[0];
     auto* const sent = reinterpret_cast<unsigned char*>(one.sent.data());
@@ -173,7 +173,7 @@ bool move_on_threads(uint32_t runs) {
       Rank& own = ranks[r];
       const auto launch = [&](uint32_t packs) {
         ThreadTeam<fault> team({2, 4, slice_shared_bytes(4)}, g, own.shared[g], barriers[2 * r + g], thread);
-        move_slices(team, {own.messages + 1 - packs, own.pieces, nullptr, own.counted, &stop, 1, packs, 1 - packs, 0});
+        move_slices(team, {own.messages + 1 - packs, own.pieces, nullptr, own.counted, stop, 1, packs, 1 - packs, 0});
         ends[r].arrive_and_wait();
       };
       for (uint32_t n = 0; n < runs; ++n) {

@@ -63,6 +63,7 @@ class Array:
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
+            "stream": 1,  # what sums and plans do is in the default stream
             "version": 3,
         }
 
@@ -185,6 +186,7 @@ def _of_interface(value: Any, interface: dict[str, Any]) -> Place:
     for index in range(_core.device_count("cuda")[0]):
         if element_count(shape) == 0 or _core.Device.named(f"cuda:{index}").holds(address):
             size = element_count(shape) * dtype.itemsize
-            return Place(f"cuda:{index}", address, shape, dtype.name, interface.get("stream") or 0, size)
+            stream = interface.get("stream") or 0
+            return Place(f"cuda:{index}", address, shape, dtype.name, 0 if stream == 1 else stream, size)
     reason = _core.device_count("cuda")[1] or "no card holds its address"
     raise BadInput(f"expected a {type(value).__name__} in the memory of a card that onehop can use: {reason}")

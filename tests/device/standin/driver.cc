@@ -48,6 +48,10 @@ constexpr bool is_hip = false;
 #define CALLED_ON_CARD(name) \
   CALLED(name);              \
   if (current < 0) return invalid_context
+// The same for functions that a stream must not be captured for.
+#define CALLED_OUTSIDE_GRAPHS(name, stream) \
+  CALLED_ON_CARD(name);                     \
+  if (stream_of(stream).is_capturing()) return cannot_be_captured
 
 constexpr int out_of_memory = 2;
 constexpr int invalid_value = 1;
@@ -55,6 +59,7 @@ constexpr int invalid_context = 201;
 constexpr int no_binary_for_card = 209;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
+constexpr int cannot_be_captured = 900;
 constexpr int injected = 999;
 constexpr std::uint64_t magic = 0x57A4D1;
 
@@ -361,13 +366,34 @@ STANDIN(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
   return 0;
 }
 STANDIN(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
-  CALLED_ON_CARD(__func__);
+  CALLED_OUTSIDE_GRAPHS(__func__, stream);
   stream_of(stream).drain();
   return 0;
 }
 STANDIN(cuStreamQuery, hipStreamQuery)(void* stream) {
-  CALLED_ON_CARD(__func__);
+  CALLED_OUTSIDE_GRAPHS(__func__, stream);
   return stream_of(stream).is_done() ? 0 : not_ready;
+}
+STANDIN(cuStreamIsCapturing, hipStreamIsCapturing)(void* stream, int* status) {
+  CALLED_ON_CARD(__func__);
+  *status = stream_of(stream).is_capturing() ? 1 : 0;
+  return 0;
+}
+// What tests call: a graph needs no instance.
+STANDIN(cuStreamBeginCapture_v2, hipStreamBeginCapture)(void* stream, int /*mode*/) {
+  CALLED(__func__);
+  stream_of(stream).capture(true);
+  return 0;
+}
+STANDIN(cuStreamEndCapture, hipStreamEndCapture)(void* stream, void** graph) {
+  CALLED(__func__);
+  *graph = new std::vector<std::function<void()>>(stream_of(stream).capture(false));
+  return 0;
+}
+STANDIN(cuGraphLaunch, hipGraphLaunch)(void* graph, void* stream) {
+  CALLED(__func__);
+  for (const auto& work : *static_cast<std::vector<std::function<void()>>*>(graph)) stream_of(stream).push(work);
+  return 0;
 }
 STANDIN(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned /*flags*/) {
   CALLED_ON_CARD(__func__);
@@ -380,8 +406,10 @@ STANDIN(cuEventDestroy_v2, hipEventDestroy)(void* event) {
   return 0;
 }
 STANDIN(cuEventRecord, hipEventRecord)(void* event, void* stream) {
-  CALLED_ON_CARD(__func__);
-  stream_of(stream).push([event = *static_cast<std::shared_ptr<Event>*>(event)] {
+  CALLED_OUTSIDE_GRAPHS(__func__, stream);
+  auto& place = *static_cast<std::shared_ptr<Event>*>(event);
+  place = std::make_shared<Event>();  // who waits for the event as it was does not wait for this
+  stream_of(stream).push([event = place] {
     const std::lock_guard guard(event->mutex);
     event->done = true;
     event->at = std::chrono::steady_clock::now();
@@ -390,7 +418,7 @@ STANDIN(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   return 0;
 }
 STANDIN(cuStreamWaitEvent, hipStreamWaitEvent)(void* stream, void* event, unsigned /*flags*/) {
-  CALLED_ON_CARD(__func__);
+  CALLED_OUTSIDE_GRAPHS(__func__, stream);
   stream_of(stream).push([event = *static_cast<std::shared_ptr<Event>*>(event)] {
     std::unique_lock guard(event->mutex);
     event->changed.wait(guard, [&] { return event->done; });

@@ -31,9 +31,10 @@ class StandIn {
   [[nodiscard]] int calls(const char* function) const;
   // The most memory of cards that this process has had at a time since the last call.
   [[nodiscard]] std::size_t most_bytes() const;
+  // A function of the driver.
+  [[nodiscard]] void* symbol(const char* name) const;
 
  private:
-  [[nodiscard]] void* symbol(const char* name) const;
   std::string library_;
   std::string image_;
   Variable driver_;

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -36,6 +37,7 @@ class Stream {
   }
   void push(std::function<void()> work) {
     const std::lock_guard guard(mutex_);
+    if (captures_) return captured_.push_back(std::move(work));
     work_.push_back(std::move(work));
     changed_.notify_all();
   }
@@ -46,6 +48,16 @@ class Stream {
   bool is_done() {
     const std::lock_guard guard(mutex_);
     return work_.empty();
+  }
+  bool is_capturing() {
+    const std::lock_guard guard(mutex_);
+    return captures_;
+  }
+  // Returns what was captured before.
+  std::vector<std::function<void()>> capture(bool on) {
+    const std::lock_guard guard(mutex_);
+    captures_ = on;
+    return std::exchange(captured_, {});
   }
 
  private:
@@ -67,6 +79,8 @@ class Stream {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> work_;
+  bool captures_ = false;
+  std::vector<std::function<void()>> captured_;
   std::thread thread_;
 };
 
