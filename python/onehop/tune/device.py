@@ -61,7 +61,8 @@ def measure_device(
     """Measure as one rank: for every size the samples of raw and of every codec, by variant; µs."""
     name = device_of(group, device)
     sums = DeviceSums(plans(group), name)
-    stream = sums.make_stream().native
+    queue = sums.make_stream()  # which is destroyed with this object
+    stream = queue.native
     codecs = codecs or ["raw", *lossy_for(group.size)]
     # Freeing memory of a card waits for the kernels of others, so all sizes use the same.
     held = array(np.ones(LARGE // 4, np.float32), name)
