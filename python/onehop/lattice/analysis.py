@@ -298,8 +298,8 @@ def _masses(
     tried = f"no range of {LEAST_POINTS} times or more up to {last} has p >= {LEAST_P}"
     if not ranges:
         tried = (
-            f"expected {LEAST_POINTS} times with an error below {100 * LARGEST_ERROR:.0f} % and 5 configurations for each, "
-            f"found {len(good)} times and {len(columns)} configurations"
+            f"expected {LEAST_POINTS} times with an error below {100 * LARGEST_ERROR:.0f} % and 5 configurations "
+            f"for each, found {len(good)} times and {len(columns)} configurations"
         )
     return masses, Quantity(masses.fitted, said=f"no plateau: {tried}")
 
