@@ -299,10 +299,14 @@ void DevicePlan::launch(std::size_t round, bool packs, const device::Stream& str
   device_->launch(stream, "onehop_move_slices", {groups_, threads, device::slice_shared_bytes(threads)}, arguments);
 }
 
-void DevicePlan::start(const device::Stream& stream) {
-  if (is_running_) throw BadInput("start() was called twice without a finish() in between");
+void DevicePlan::require_no_capture(const device::Stream& stream) const {
   if (!plans_.empty() && device_->is_capturing(stream))
     throw BadInput("a plan through the processor's memory cannot be captured in a graph: " + reason());
+}
+
+void DevicePlan::start(const device::Stream& stream) {
+  if (is_running_) throw BadInput("start() was called twice without a finish() in between");
+  require_no_capture(stream);
   windows_->run(stream, [&] {
     if (rounds_ > 0) launch(0, true, stream);
   });
@@ -312,6 +316,7 @@ void DevicePlan::start(const device::Stream& stream) {
 
 void DevicePlan::finish(const device::Stream& stream) {
   if (!is_running_) throw BadInput("finish() needs a start() before it");
+  require_no_capture(stream);
   is_running_ = false;
   windows_->run(stream, [&] {
     for (std::size_t round = 0; round < rounds_; ++round) {

@@ -80,6 +80,7 @@ class DevicePlan {
   void prepare_host(const std::vector<std::vector<Message>>& all);
   void upload_messages(std::vector<device::SliceMessage> messages);
   void launch(std::size_t round, bool packs, const device::Stream& stream);
+  void require_no_capture(const device::Stream& stream) const;
 
   Group group_;
   std::shared_ptr<device::Device> device_;

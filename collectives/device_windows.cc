@@ -177,9 +177,11 @@ void DeviceWindows::run(const device::Stream& stream, const std::function<void()
     const bool in_another = last_.native() != nullptr && stream.native() != last_stream_.native();
     if (!captured && in_another) device_->wait(stream, last_);
     work();
-    if (captured) last_ = {};
-    if (!captured) device_->record(stream, last_);
-    last_stream_ = stream;
+    // A graph is replayed at other times, so what comes after it waits for the last launch outside of one.
+    if (!captured) {
+      device_->record(stream, last_);
+      last_stream_ = stream;
+    }
     // The processor has run the kernels already.
     if (device_->kind() == device::Kind::processor && has_given_up()) throw_lost();
   });

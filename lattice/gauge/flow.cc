@@ -67,12 +67,16 @@ struct Flow::Impl {
     links.load(gauge.links());
   }
 
+  // Before a step: its length and tolerance must be the same on all ranks.
+  void require_same(const char* function, double epsilon, double tolerance = 0) const {
+    onehop::detail::require_same(space.group(), function, {{"epsilon", epsilon}, {"tolerance", tolerance}});
+  }
   // slopes = new_part * (slope at the current links) + old_part * slopes; then links = exp(slopes) links.
   void stage(double new_part, double old_part);
   // exponent of the embedded method = or += weight * slopes.
   void note_slopes(double weight, bool first);
-  // The largest difference of a link between the two methods, over all ranks. Its all-gather compares the step.
-  double difference(double epsilon, double tolerance);
+  // The largest difference of a link between the two methods, over all ranks.
+  double difference();
   double try_step(double epsilon, double tolerance);
 
   FlowAction action;
@@ -105,7 +109,7 @@ void Flow::Impl::note_slopes(double weight, bool first) {
   }
 }
 
-double Flow::Impl::difference(double epsilon, double tolerance) {
+double Flow::Impl::difference() {
   double largest = 0;
   for (int mu = 0; mu < space.dims(); ++mu) {
     const double* start = embedded->start[mu].data();
@@ -119,13 +123,7 @@ double Flow::Impl::difference(double epsilon, double tolerance) {
     });
     for (const double one : embedded->differences) largest = std::max(largest, std::isfinite(one) ? one : HUGE_VAL);
   }
-  const onehop::detail::Argument step("epsilon and tolerance", std::array{epsilon, tolerance});
-  const auto mine = std::as_bytes(std::span(&largest, 1));
-  for (const auto& bytes : onehop::detail::allgather_same(space.group(), "flow", step, mine)) {
-    double theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    largest = onehop::base::larger(largest, theirs);
-  }
+  detail::largest_over_ranks(space.group(), std::span(&largest, 1));
   return std::sqrt(largest);
 }
 
@@ -139,7 +137,7 @@ double Flow::Impl::try_step(double epsilon, double tolerance) {
   stage(epsilon * 8 / 9, -17.0 / 9);
   note_slopes(9.0 / 4, false);
   stage(epsilon * 3 / 4, -1);
-  const double error = difference(epsilon, tolerance);
+  const double error = difference();
   if (error <= tolerance) {
     time += epsilon;
   } else {
@@ -167,7 +165,7 @@ double Flow::time() const noexcept { return impl_->time; }
 // With the slope Z_i after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0 and 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0.
 // Each is computed from the previous one, so one field of slopes is enough.
 void Flow::step(double epsilon) {
-  onehop::detail::require_same(impl_->space.group(), "step", {{"epsilon", epsilon}});
+  impl_->require_same("step", epsilon);
   check_step(epsilon);
   impl_->stage(epsilon / 4, 0);
   impl_->stage(epsilon * 8 / 9, -17.0 / 9);
@@ -176,20 +174,18 @@ void Flow::step(double epsilon) {
 }
 
 double Flow::try_step(double epsilon, double tolerance) {
-  onehop::detail::check_together(impl_->space.group(), [&] {
-    check_step(epsilon);
-    if (!(tolerance > 0))
-      throw BadInput("flow: expected a tolerance above 0, found " + onehop::base::number_text(tolerance));
-  });
+  impl_->require_same("try_step", epsilon, tolerance);
+  check_step(epsilon);
+  if (!(tolerance > 0))
+    throw BadInput("flow: expected a tolerance above 0, found " + onehop::base::number_text(tolerance));
   return impl_->try_step(epsilon, tolerance);
 }
 
 FlowStep Flow::step_within(double epsilon, double tolerance) {
-  onehop::detail::check_together(impl_->space.group(), [&] {
-    check_step(epsilon);
-    if (!(tolerance >= 1e-12 && tolerance <= 1))
-      throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + onehop::base::number_text(tolerance));
-  });
+  impl_->require_same("step_within", epsilon, tolerance);
+  check_step(epsilon);
+  if (!(tolerance >= 1e-12 && tolerance <= 1))
+    throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + onehop::base::number_text(tolerance));
   const double longest = longest_stable_flow_step(impl_->space.dims(), impl_->action);
   epsilon = std::min(epsilon, longest);
   for (int attempt = 0; attempt < 100 && epsilon > 1e-12; ++attempt) {

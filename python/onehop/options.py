@@ -216,7 +216,9 @@ class Options:
                 field.kind is bool and isinstance(found, Iterable)
             ):
                 expected = "a text" if is_text else "True or False"
-                raise WrongType(f"{field.name}: expected {expected}, found {found!r:.60}")
+                raise WrongType(
+                    f"{field.name}: expected {expected}, found {' '.join(repr(found).split()):.60}"
+                )
             if field.kind is float:
                 several = "Sequence" in str(known[field.name].type) and isinstance(found, (list, tuple))
                 for value in found if several else [found]:

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-# Bytes per site: the solution twice, the source and its copy; for a direct solution, besides these.
+# Bytes per site: the solution twice, the source and its copy; on the rank that also solves directly, in all.
 _BYTES = 32
 _BYTES_DIRECTLY = 80
 
@@ -112,6 +112,7 @@ class Poisson(_core.Poisson):
         extents, grid = poisson_layout(group.size, extents, local=options.local, grid=options.grid)
         spec = PoissonSpec(extents, grid, options.mass, options.seed)
         _require_memory(group, extents, _BYTES * extents[0] * extents[1] // group.size)
+        self._group = group
         super().__init__(group, spec, options.buffers, options.enlargement, options.transport)
         if options.source is not None:
             self.set_source(options.source)

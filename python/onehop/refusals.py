@@ -9,13 +9,17 @@ from typing import Any, TypeVar, cast
 
 from onehop import _core
 from onehop.error import Mismatch, PeerLost, Timeout
+from onehop.text import message_bytes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _group_of(value: Any) -> _core.Group | None:
     """Return the group of an argument of a collective function."""
-    for one in (value, *(getattr(value, name, None) for name in ("_whole", "_group", "group", "_core"))):
+    for one in (
+        value,
+        *(getattr(value, name, None) for name in ("_whole", "_group", "group", "_core", "_gauge")),
+    ):
         found = one if isinstance(one, _core.Group) else getattr(one, "group", None)
         if isinstance(found, _core.Group):
             return found
@@ -37,21 +41,25 @@ def collective(function: Function) -> Function:
             raise
         except Exception as error:
             group = next(filter(None, map(_group_of, (*positional, *named.values()))), None)
-            if group is not None and _core.allgathers_begun() == begun:
-                _core.refuse(group, f"{function.__name__}: {str(error) or type(error).__name__}")
+            if group is not None and group.size > 1 and _core.allgathers_begun() == begun:
+                text = f"{function.__name__}: {str(error) or type(error).__name__}"
+                _core.refuse(group, message_bytes(text).decode())
             raise
 
     return cast("Function", call)
 
 
 def make_collective(names: dict[str, Any], public: Iterable[str], but: Collection[str] = ()) -> None:
-    """Let these functions of a module, and the public methods of these classes, be `collective`, but some methods."""
-    for name in public:
+    """Let these functions of a module, and the public methods of these classes, be `collective`, but some."""
+    for name in set(public) - set(but):
         value = names[name]
         if isinstance(value, types.FunctionType):
             names[name] = collective(value)
         elif isinstance(value, type) and not hasattr(value, "_fields"):
             for key, one in list(vars(value).items()):
-                is_public = key == "__init__" or not key.startswith("_")
-                if isinstance(one, types.FunctionType) and is_public and key not in but:
+                if (key.startswith("_") and key not in ("__init__", "__call__")) or key in but:
+                    continue
+                if isinstance(one, types.FunctionType):
                     setattr(value, key, collective(one))
+                elif isinstance(one, classmethod):
+                    setattr(value, key, classmethod(collective(one.__func__)))

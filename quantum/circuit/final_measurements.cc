@@ -15,11 +15,11 @@ int settle(Condition& condition, const std::vector<std::int8_t>& known) {
   Condition rest{{}, 0, condition.negated};
   for (std::size_t k = 0; k < condition.clbits.size(); ++k) {
     const int bit = condition.clbits[k];
-    const std::uint64_t wanted = condition.value >> k & 1U;
+    const std::uint64_t wanted = k < 64 ? condition.value >> k & 1U : 0;  // as Condition::holds
     const std::int8_t value = known[static_cast<std::size_t>(bit)];
     if (value >= 0 && static_cast<std::uint64_t>(value) != wanted) return condition.negated ? 1 : 0;
     if (value >= 0) continue;
-    rest.value |= wanted << rest.clbits.size();
+    if (wanted != 0) rest.value |= wanted << rest.clbits.size();
     rest.clbits.push_back(bit);
   }
   if (rest.clbits.empty()) return condition.negated && !condition.clbits.empty() ? 0 : 1;

@@ -160,7 +160,7 @@ std::vector<Item> TileProgram<T>::Builder::join_butterflies(std::vector<Item> it
                                            [&](const Phase& phase) { return (phase.mask & ~both) == 0; });
   const bool in_order =
       std::all_of(later, phases_.end(), [&](const Phase& phase) { return (phase.mask >> bits[1] & 1U) == 0; });
-  if (layer_.size() != 2 || !in_order || in_lane(both) != 0) {
+  if (layer_.size() != 2 || bits[0] == bits[1] || !in_order || in_lane(both) != 0) {
     layer_.resize(1);
     phases_.clear();
     return items;

@@ -218,12 +218,13 @@ void GroupState::refuse(std::string_view text) noexcept {
     std::vector<std::byte> mine(mark.begin(), mark.end());
     const auto said = std::as_bytes(std::span(text));
     mine.insert(mine.end(), said.begin(), said.end());
-    constexpr double patience = 10;
+    constexpr double patience = 10;  // a function of the program (from_allgather) has its own
     set_limit(limit > 0 ? std::min(limit, patience) : patience);
     static_cast<void>(gather(mine));
   } catch (...) {  // NOLINT(bugprone-empty-catch): the caller throws what this rank refuses
   }
   set_limit(limit);
+  if (!why_out_of_step.empty()) aborted(*this);  // so that the others do not wait for this rank in later steps
 }
 
 Gathered GroupState::gather(std::span<const std::byte> mine) {

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop import BadInput, Group, Mismatch, quantum
+from onehop import BadInput, Group, Mismatch, Poisson, quantum
 from onehop.lattice import (
     Flow,
     Gauge,
     Staggered,
+    Wilson,
     gradient_flow,
     lowest_eigenvectors,
+    read_gauge,
     thermalize,
     wilson_loops,
 )
@@ -32,6 +34,12 @@ def solved(group: Group, mass: float) -> Any:
     return Staggered(gauge).solve(np.zeros((*gauge.geometry.block_shape, 3), complex), mass)
 
 
+def wilson(group: Group, wrong: int) -> Any:
+    gauge = field(group)
+    shape = ((*gauge.geometry.block_shape, 4, 3), wrong)[group.rank]
+    return Wilson(gauge, kappa=0.1).solve(np.zeros(shape, complex))
+
+
 INVALID: dict[str, Callable[[Group], Any]] = {
     "extents": lambda g: Gauge(g, (4, 4, 4, (4, -4)[g.rank])),
     "sweeps": lambda g: thermalize(field(g), 5.6, (2, "two")[g.rank]),  # type: ignore[arg-type]
@@ -43,6 +51,8 @@ INVALID: dict[str, Callable[[Group], Any]] = {
     "phases": lambda g: Staggered(field(g), phases=("standard", "none")[g.rank]),
     "mass": lambda g: solved(g, (0.1, "light")[g.rank]),  # type: ignore[arg-type]
     "count": lambda g: lowest_eigenvectors(Staggered(field(g)), count=(3, 0)[g.rank]),
+    "shape": lambda g: wilson(g, 3),
+    "type": lambda g: Poisson(g, (8, 8)).set_source(np.zeros((8, 4), ("f8", "f4")[g.rank])),
     "sources": lambda g: staggered_mesons(field(g), Staggered(field(g)), 0.1, sources=(1, -1)[g.rank]),
 }
 
@@ -97,6 +107,11 @@ def test_circuits_and_states() -> None:
     for good, bad in zip(*run_threads(2, attempt), strict=True):
         assert re.match(r"\d+ Mismatch: .*rank 1", good), (good, bad)
         assert "Mismatch" in bad or bad.split(": ", 1)[1] in good, (good, bad)
+
+
+def test_a_text_that_is_no_utf8_is_told() -> None:
+    with pytest.raises(BadInput, match="cannot read"):
+        read_gauge("a\udcff", Group.alone())
 
 
 def test_a_function_can_be_pickled() -> None:

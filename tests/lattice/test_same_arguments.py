@@ -156,4 +156,5 @@ def test_loops_compare_their_arguments_once() -> None:
             gathers(lambda rounds: gradient_flow(gauge, 0.01 * rounds, step=0.01, every=9)),
         ]
 
-    assert run_threads(2, run) == [[1, 1]] * 2  # of the plaquette and of the error of a step
+    # Of the plaquette; of the arguments and the error of a step.
+    assert run_threads(2, run) == [[1, 2]] * 2

@@ -129,6 +129,25 @@ TEST(QuantumEngineTiles, ChainsOfRotations) {
   }
 }
 
+// The phases between are of the bit itself, so the gates do not merge before.
+TEST(QuantumEngineTiles, TwoRotationsOfOneBit) {
+  Random random(13);
+  for (int round = 0; round < 20; ++round) {
+    const int bits = number(random, 10, 12);
+    const std::vector<int> order = shuffled(random, bits);
+    const auto rotation = [&] {
+      return LocalOperation{.kind = LocalKind::matrix, .bits = {order[0]}, .values = random_unitary(random, 2)};
+    };
+    LocalOperation phase{.kind = LocalKind::diagonal, .bits = {order[0], order[1]}, .values = {1, {0, 1}, 1, {0, 1}}};
+    if (round % 2 != 0) {
+      phase = {.kind = LocalKind::pauli_rotation};
+      phase.z_mask = std::uint64_t{1} << order[0];
+      phase.angle = 0.3 + round;
+    }
+    expect_on_tiles(random, bits, {rotation(), phase, rotation()}, "round " + std::to_string(round));
+  }
+}
+
 // Permutation gates merge to one step: in any order, on low and high bits, with controls inside and outside the tile,
 // alone and between other gates.
 TEST(QuantumEngineTiles, PermutationGates) {

@@ -78,4 +78,4 @@ __all__ = [
 ]
 
 explain_public(globals())
-make_collective(globals(), __all__)
+make_collective(globals(), __all__, but=["Field", "Geometry"])

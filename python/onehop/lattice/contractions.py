@@ -236,4 +236,4 @@ def corner_nucleon(gauge: Gauge, columns: Fields, origin: Sequence[int]) -> Fiel
 
 
 explain_public(globals())
-make_collective(globals(), __all__)
+make_collective(globals(), __all__, but=["corner_nucleon"])

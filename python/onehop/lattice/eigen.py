@@ -269,7 +269,8 @@ def _iterate(
         largest = np.maximum(np.abs(values[:wanted]), 1)
         squares = np.einsum("ij,jk,ik->i", turn[:wanted].conj(), gram, turn[:wanted], optimize=True).real
         rough = np.sqrt(np.maximum(squares - values[:wanted] ** 2, 0)) / largest  # but for rounding
-        chosen = np.flatnonzero(rough > 1e-6)
+        noise = 1e-7 * np.abs(values).max() / largest  # what rounding of the squares leaves of `rough`
+        chosen = np.flatnonzero(rough > np.maximum(1e-6, noise))
         if len(chosen):  # and these few are the next ones
             open_ones, chosen = chosen, chosen[:_SPARE]
         else:

@@ -165,6 +165,7 @@ class Flow(_core.LatticeFlow):
             if found not in known:
                 raise BadInput(f"expected the {what} {alternatives(known)}, found {found!r}")
         require_same(gauge.group, "Flow", charge=charge)
+        self._gauge = gauge
         super().__init__(gauge, action)
         self.action = action
         self.largest_error = 0.0

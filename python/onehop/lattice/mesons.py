@@ -291,15 +291,14 @@ def wilson_mesons(
         ends = project
         if options.has_waves or options.sink == "wall":
             ends = Projection(gauge, origin=origin)
+            at_sink = project.at_one_site(columns) if options.sink == "wall" else columns
             for at, wave in enumerate(project.waves()):
                 quark = _propagators(solves, vectors * wave, to_sink) if at and options.has_waves else columns
                 if options.sink == "wall":
-                    both = project.at_one_site(quark, at), project.at_one_site(columns)
-                    parts.append(meson_correlators(ends, *both))
+                    parts.append(meson_correlators(ends, project.at_one_site(quark, at), at_sink))
                 else:
                     parts.append(meson_correlators(Projection(gauge, [momenta[at]], origin), quark, columns))
-            if options.sink == "wall":
-                columns = project.at_one_site(columns)
+            columns = at_sink
         else:
             parts.append(meson_correlators(project, columns))
         means = {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}

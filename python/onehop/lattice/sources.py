@@ -290,4 +290,4 @@ class SpinTaste:
 
 
 explain_public(globals())
-make_collective(globals(), __all__)
+make_collective(globals(), __all__, but=["noise", "quark_sources"])

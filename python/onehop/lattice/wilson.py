@@ -121,6 +121,7 @@ class Wilson(_core.LatticeWilson):
     ) -> None:
         how: dict[str, Any] = {"antiperiodic": antiperiodic, "recon": recon, "precision": precision}
         how |= {"kappa": kappa, "csw": csw, "lanes": lanes, "threads": threads}
+        self._gauge = gauge
         super().__init__(gauge, **how)
         self._shape = (*gauge.geometry.block_shape, 4, 3)
         self.antiperiodic = antiperiodic
