@@ -10,7 +10,6 @@ namespace onehop::quantum::language {
 namespace {
 
 constexpr int most_operators = 2000;
-constexpr std::size_t most_digits = 20000;  // those of the widest register
 
 struct Binary {
   Symbol symbol;
@@ -238,10 +237,6 @@ Expression Parser::literal(const Token& token) {
       const bool decimal = token.kind == TokenKind::integer && base == 10 && read.ptr == end;
       if (large && decimal && compares_) {
         made.kind = ExpressionKind::bits;
-        if (digits.size() > most_digits) {
-          fail(token.place, "expected an integer of at most " + std::to_string(most_digits) + " digits, found one of " +
-                                std::to_string(digits.size()));
-        }
         made.text = digits;
         made.integer = 1;
         return made;
