@@ -105,6 +105,10 @@ def test_lines_name_what_differs() -> None:
         "  qpe of 33 qubits: 2.6 s, 2.00 times as fast as an A100, as published",
         "  passes of qpe of 33 qubits: 1e+03 GB/s, 0.50 of a copy  (goal: 0.75)",
     ]
+    late = {**fast, "value": 3.0, "ratio": 5.2 / 3}
+    assert lines({"device": "cuda:0 (NVIDIA H100 PCIe)", "checks": [], "rates": [late]})[1:] == [
+        "  qpe of 33 qubits: 3 s, 1.73 times as fast as an A100, as published  (goal: 2.9 s)"
+    ]
 
 
 @pytest.mark.parametrize("kind", ["cuda", "hip"])

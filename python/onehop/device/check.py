@@ -38,6 +38,7 @@ from onehop.tune.settings import result_of_ranks
 
 _SEED = 43
 _CODEC_GOAL, _PASS_GOAL = 0.6, 0.75  # of the rate of a copy
+_QPE_GOAL = 2.9  # seconds of 33 qubits in single precision on an H100
 # Seconds on an A100 at 33 qubits (Brown et al., "Multi-GPU Quantum Circuit Simulation and the Impact of Network
 # Performance", Fig. 1).
 _PUBLISHED = {"qpe": 5.2, "tfim": 72.6}
@@ -281,7 +282,9 @@ def lines(found: dict[str, Any]) -> list[str]:
     for one in found["rates"]:
         if one["unit"] == "s":
             than = f", {one['ratio']:.2f} times as fast as an A100, as published" if one["ratio"] else ""
-            text.append(f"  {one['name']}: {one['value']:.3g} s{than}")
+            slow = "H100" in found["device"] and one["name"] == "qpe of 33 qubits" and one["value"] > _QPE_GOAL
+            missed = f"  (goal: {_QPE_GOAL} s)" if slow else ""
+            text.append(f"  {one['name']}: {one['value']:.3g} s{than}{missed}")
             continue
         goal = _PASS_GOAL if one["name"].startswith("passes") else _CODEC_GOAL
         met = one["ratio"] >= goal or one["name"].startswith("sum ")
