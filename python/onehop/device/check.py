@@ -282,7 +282,9 @@ def lines(found: dict[str, Any]) -> list[str]:
     for one in found["rates"]:
         if one["unit"] == "s":
             than = f", {one['ratio']:.2f} times as fast as an A100, as published" if one["ratio"] else ""
-            slow = "H100" in found["device"] and one["name"] == "qpe of 33 qubits" and one["value"] > _QPE_GOAL
+            slow = (
+                "H100" in found["device"] and one["name"] == "qpe of 33 qubits" and one["value"] > _QPE_GOAL
+            )
             missed = f"  (goal: {_QPE_GOAL} s)" if slow else ""
             text.append(f"  {one['name']}: {one['value']:.3g} s{than}{missed}")
             continue
