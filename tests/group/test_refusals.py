@@ -109,6 +109,17 @@ def test_circuits_and_states() -> None:
         assert "Mismatch" in bad or bad.split(": ", 1)[1] in good, (good, bad)
 
 
+def test_density_matrices_on_fewer_ranks() -> None:
+    def attempt(group: Group) -> str:
+        matrix = quantum.DensityMatrix(1, group)  # which one rank holds
+        with pytest.raises(BadInput) as error:
+            matrix.set_matrix(np.eye(2) / (2 if group.rank == 0 else 1))
+        group.barrier()
+        return str(error.value)
+
+    assert all("trace 2" in found for found in run_threads(4, attempt))
+
+
 def test_a_text_that_is_no_utf8_is_told() -> None:
     with pytest.raises(BadInput, match="cannot read"):
         read_gauge("a\udcff", Group.alone())

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.arguments import complex_array, instance, require_seed, whole_number, whole_numbers
 from onehop.error import BadInput
-from onehop.group import Group, group_or_alone, require_same
+from onehop.group import Group, group_or_alone, require_same, together
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.noise.channel import Channel, check_probability
 from onehop.quantum.noise.core_program import core_program, noisy_program
@@ -101,10 +101,14 @@ class DensityMatrix(SplitState):
             The matrix has another shape, has infinite or NaN entries, is not Hermitian, has a negative eigenvalue, or
             its trace is not 1 (with `normalize`: not above 0).
         """
-        values = complex_array(matrix, "set_matrix")
-        if values.shape != (1 << self.qubits, 1 << self.qubits):
-            raise BadInput(f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}")
-        self._core.set_amplitudes(matrix_entries(values, normalize=normalize), check=False)
+        with together(self._whole):
+            values = complex_array(matrix, "set_matrix")
+            if values.shape != (1 << self.qubits, 1 << self.qubits):
+                raise BadInput(
+                    f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}"
+                )
+            entries = matrix_entries(values, normalize=normalize)
+        self._core.set_amplitudes(entries, check=False)
         return self
 
     def set_vector(self, vector: Any, *, normalize: bool = False) -> DensityMatrix:
@@ -112,8 +116,8 @@ class DensityMatrix(SplitState):
 
         Parameters and errors are those of `State.set_amplitudes`.
         """
-        pure = State(self.qubits).set_amplitudes(vector, normalize=normalize)
-        values = pure.vector()
+        with together(self._whole):
+            values = State(self.qubits).set_amplitudes(vector, normalize=normalize).vector()
         self._core.set_amplitudes(np.outer(values.conj(), values).reshape(-1), check=False)
         return self
 
