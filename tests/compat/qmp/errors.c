@@ -169,13 +169,6 @@ ERROR(wrong_coordinates, 1, 1, "expected a coordinate from 0 to 0, found -1") {
   QMP_get_node_number_from(coords);
 }
 
-/* Returns QMP_INVALID_ARG, and goes on. */
-ERROR(map_of_many_axes, 1, 0, "expected 0 to 64 dimensions, found 65") {
-  const int one = 1;
-  begin_plainly();
-  QMP_declare_logical_topology_map(&one, 1, &one, 65);
-}
-
 REFUSED_BEGUN(no_dimensions, "expected memory of 8 bytes, found a null pointer", QMP_declare_logical_topology(NULL, 2));
 REFUSED_BEGUN(no_lattice, "QMP_layout_grid: expected memory of 16 bytes", QMP_layout_grid(NULL, 4));
 REFUSED_BEGUN(no_communicator, "QMP_comm_barrier: " COMMUNICATOR "a null pointer", QMP_comm_barrier(NULL));

@@ -99,6 +99,7 @@ void layout(void) {
   CHECK(QMP_comm_free(comm) == QMP_SUCCESS);
   CHECK(QMP_comm_split(before, 0, 0, &comm) == QMP_SUCCESS && QMP_comm_set_default(comm) == QMP_SUCCESS);
   const int map[1] = {0};
+  CHECK(QMP_declare_logical_topology_map(again, 1, map, 65) == QMP_INVALID_ARG);
   CHECK(QMP_declare_logical_topology_map(again, 1, map, 1) == QMP_SUCCESS);
   CHECK(QMP_comm_set_default(before) == QMP_SUCCESS && QMP_comm_free(comm) == QMP_SUCCESS);
   CHECK(QMP_comm_set_job(QMP_comm_get_job()) == QMP_SUCCESS);
