@@ -21,7 +21,6 @@ namespace {
 
 using device::Kind;
 using testing::OnDevice;
-using testing::StandIn;
 using testing::Variable;
 
 float number(int rank, std::size_t i) {

@@ -43,7 +43,10 @@ ATTACKS = {
     ),
     "index": (HEAD_2 + f"x q[{'9' * 25}];", "f.qasm:4:5: expected an integer below 2^63"),
     "version": (f"OPENQASM {'9' * 5000}.0;", "f.qasm:1:10: expected a number of fewer"),
-    "condition": (HEAD_2 + f"creg c[2];\nif(c=={'9' * 20001}) x q[0];", "f.qasm:5:7: expected a number of fewer"),
+    "condition": (
+        HEAD_2 + f"creg c[2];\nif(c=={'9' * 20001}) x q[0];",
+        "f.qasm:5:7: expected a number of fewer",
+    ),
     "register_2": (
         "OPENQASM 2.0;\nqreg q[999999999999];",
         "f.qasm:2:1: expected registers of at most 10000 qubits together, found 999999999999",
