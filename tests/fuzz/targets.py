@@ -5,7 +5,6 @@ takes longer than fuzz.py allows, or much more memory than it is long (`limited`
 """
 
 import io
-import json
 import os
 import re
 import shlex
