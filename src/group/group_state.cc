@@ -240,6 +240,12 @@ Gathered GroupState::gather(std::span<const std::byte> mine) {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
     if (error.rank() < 0 || error.rank() >= size) throw;  // a function of the user may name any
+    // A process that is ending says only at its very end whether it leaves in order.
+    const RankPage* const page = pages[static_cast<std::size_t>(error.rank())].page;
+    for (int look = 0; look < 500 && page != nullptr && page->leaving.load() != 0; ++look) {
+      if (has_left(error.rank()) || has_ended(error.rank())) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     const PeerStatus status = poll_peers(error.rank());
     // A rank elsewhere does not show whether it has left in order.
     int first = status.lost >= 0 || shares_memory(error.rank()) ? status.lost : error.rank();
