@@ -57,5 +57,6 @@ def _watch(reader: int, description: str | None) -> None:
             if show is not None:
                 show(f"{description} {time.monotonic() - begin:.0f} s")
     if not select.select([reader], [], [], _PATIENCE)[0] or os.read(reader, 1):
-        print(INTERRUPTED_LINE, file=sys.stderr, flush=True)
+        clear = "\r\033[K" if sys.stderr.isatty() else ""  # of a bar, which the main thread cannot take away
+        print(clear + INTERRUPTED_LINE, file=sys.stderr, flush=True)
         os._exit(INTERRUPTED)
