@@ -256,7 +256,7 @@ def test_values_of_long_registers(bits: int) -> None:
     top = bits - 1
     head = f'OPENQASM 2.0; include "qelib1.inc"; qreg q[{bits + 2}]; creg c[{bits}]; creg d[2]; '
     text = head + f"x q[{top}]; x q[0]; measure q[{top}] -> c[{top}]; measure q[0] -> c[0]; "
-    for k, value in enumerate((2**top, 2**top + 1)):
+    for k, value in enumerate((f"{2**top}", f"{2**top + 1:_}")):
         text += f"if (c == {value}) x q[{bits + k}]; measure q[{bits + k}] -> d[{k}]; "
     assert simulate(parse_qasm(text), shots=3).counts == {f"10 1{'0' * (bits - 2)}1": 3}
     with pytest.raises(BadInput, match="expected an integer below 2"):

@@ -11,10 +11,11 @@ namespace {
 constexpr std::int64_t largest_array = 1 << 20;  // elements
 constexpr int largest_width = 65536;
 
-// The bits of a decimal number of any size, the least significant first.
+// The bits of a decimal number of any size, which may have underscores, the least significant first.
 Bits bits_of_decimal(std::string_view digits) {
   std::vector<std::uint32_t> words;
   for (const char digit : digits) {
+    if (digit == '_') continue;
     auto carry = static_cast<std::uint64_t>(digit - '0');
     for (std::uint32_t& word : words) {
       carry += std::uint64_t{10} * word;

@@ -237,7 +237,7 @@ Expression Parser::literal(const Token& token) {
       const bool decimal = token.kind == TokenKind::integer && base == 10 && read.ptr == end;
       if (large && decimal && compares_) {
         made.kind = ExpressionKind::bits;
-        made.text = digits;
+        made.text = token.text;
         made.integer = 1;
         return made;
       }
