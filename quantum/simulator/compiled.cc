@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <ranges>
 #include <string>
 
 #include "onehop/error.h"
@@ -83,8 +84,10 @@ Compiled::Impl::Impl(const Circuit& circuit, const Group& group, const CompileOp
   for (std::size_t i = 0; i < placement.operations.size(); ++i) {
     if (!placement.operations[i].angles.empty()) varying.push_back(static_cast<int>(i));
   }
-  stages.resize(placement.stages.size());
-  inverses.resize(placement.stages.size());
+  for (Programs* const one : {&all_gates, &cone_gates}) {
+    one->stages.resize(placement.stages.size());
+    one->inverses.resize(placement.stages.size());
+  }
   inverse_angles = angles;
 }
 
@@ -130,8 +133,8 @@ void Compiled::Impl::check(std::span<const double> values) const {
 
 void Compiled::Impl::bind(std::span<const double> values) {
   check(values);
-  for (auto& programs : inverses) {
-    for (StageProgram& program : programs) program.fresh = false;
+  for (Programs* const one : {&all_gates, &cone_gates}) {
+    for (StageProgram& program : one->inverses | std::views::join) program.fresh = false;
   }
   for (const int index : varying) {
     Operation& operation = placement.operations[static_cast<std::size_t>(index)];
@@ -141,6 +144,15 @@ void Compiled::Impl::bind(std::span<const double> values) {
   }
 }
 
+void Compiled::Impl::only_for(std::span<const PauliSum> sums) {
+  if (cone.find(placement, sums)) {
+    for (auto* const made : {&cone_gates.stages, &cone_gates.inverses}) {
+      for (auto& stage : *made) stage.clear();
+    }
+  }
+  programs = cone.has_all() ? &all_gates : &cone_gates;
+}
+
 int Compiled::Impl::number_of(std::size_t part) const {
   return static_cast<int>(static_cast<std::size_t>(state->group().rank()) * parts() + part);
 }
@@ -148,6 +160,7 @@ int Compiled::Impl::number_of(std::size_t part) const {
 void Compiled::Impl::make_stage(StageProgram& program, const Stage& stage, std::size_t part) const {
   std::uint64_t flips = state->flips();
   for (const int index : stage.operations) {
+    if (!needs(index)) continue;
     const Operation& operation = placement.operations[static_cast<std::size_t>(index)];
     auto local = localize(operation, stage.bits, part_bits, number_of(part), flips);
     if (!local) continue;
@@ -205,6 +218,7 @@ void Compiled::Impl::run(std::span<const double> values) {
   bind(values);
   state->set_part_bits(part_bits);
   state->set_product(placement.first_state, placement.first_bits);
+  auto& stages = programs->stages;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     state->exchange(placement.stages[s].swaps);
     if (stages[s].empty()) {
@@ -240,6 +254,7 @@ int Compiled::ranks() const noexcept { return impl_->state->group().size(); }
 State& Compiled::run(std::span<const double> values) {
   impl_->require_same_call(values);
   impl_->require_gates();
+  impl_->use_all();
   impl_->run(values);
   impl_->state->set_part_bits(impl_->state->local_bits());
   if (impl_->state->qubits() == impl_->circuit->qubits) return *impl_->state;
@@ -255,6 +270,7 @@ std::vector<std::complex<double>> Compiled::expectations(std::span<const double>
   impl_->require_same_call(values, sums);
   impl_->require_gates();
   const std::vector<PauliSum> own = impl_->on_state(sums, false);
+  impl_->use_all();
   impl_->run(values);
   return impl_->final_values(own);
 }
@@ -278,6 +294,7 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
     std::copy(values.begin(), values.end(), results.begin() + static_cast<std::ptrdiff_t>(i * sums.size()));
   };
   if (impl.placement.qubits > max_small_qubits) {
+    impl.only_for(own);
     for (std::size_t i = 0; i < count; ++i) one(impl, i);
     return results;
   }
@@ -293,6 +310,7 @@ std::vector<std::complex<double>> Compiled::run_many(std::span<const double> bin
     alone.reproducible = 0;  // on one rank in any case
     impl.workers.push_back(std::make_unique<Impl>(*impl.circuit, Group::alone(), alone));
   }
+  for (const auto& worker : impl.workers) worker->only_for(own);
   std::atomic<std::size_t> next{begin};
   base::ThreadPool(static_cast<int>(workers), base::WaitStyle::sleep).run([&](int thread) {
     for (std::size_t i = next++; i < end; i = next++) one(*impl.workers[static_cast<std::size_t>(thread)], i);
@@ -319,7 +337,9 @@ Gradients Compiled::gradients(std::span<const double> values, std::span<const Pa
                               std::span<const double> weights, bool variance) {
   impl_->require_same_call(values, sums, weights, variance);
   impl_->require_gates();
-  return impl_->gradients(values, impl_->on_state(sums, true), weights, variance);
+  const std::vector<PauliSum> own = impl_->on_state(sums, true);
+  impl_->only_for(own);
+  return impl_->gradients(values, own, weights, variance);
 }
 
 }  // namespace onehop::quantum

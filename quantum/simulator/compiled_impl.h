@@ -12,6 +12,7 @@
 #include "onehop/quantum/compiled.h"
 #include "onehop/quantum/simulator.h"
 #include "quantum/engine/engine_program.h"
+#include "quantum/simulator/light_cone.h"
 #include "quantum/simulator/storage.h"
 
 namespace onehop::quantum {
@@ -47,6 +48,13 @@ struct Compiled::Impl {
                        const State* bra = nullptr, std::span<double> by_angle = {});
   };
 
+  // The stages of the placement.
+  struct Programs {
+    std::vector<std::vector<StageProgram>> stages;    // for each part; empty: not made yet
+    std::vector<std::vector<StageProgram>> inverses;  // for two states
+    std::uint64_t inverse_flips = 0;                  // of the final state for which they were made
+  };
+
   // Throws Mismatch unless all ranks call a function with the same arguments.
   void require_same_call(std::span<const double> values, std::span<const PauliSum> sums = {},
                          std::span<const double> weights = {}, bool variance = false) const;
@@ -55,11 +63,16 @@ struct Compiled::Impl {
   // Throws BadInput for values that are not finite, or that give an angle that is not.
   void check(std::span<const double> values) const;
   void bind(std::span<const double> values);
+  // From now on, runs only the gates that matter to these observables, or all again. The last bits of a value depend on
+  // which, so that each function always does the same.
+  void only_for(std::span<const PauliSum> sums);
+  void use_all() { programs = &all_gates; }
   void run(std::span<const double> values);
   // The parts of this rank: one, unless the results are reproducible.
   [[nodiscard]] std::size_t parts() const { return std::size_t{1} << (state->local_bits() - state->part_bits()); }
   // The number among the parts of all ranks.
   [[nodiscard]] int number_of(std::size_t part) const;
+  [[nodiscard]] bool needs(int operation) const { return programs == &all_gates || cone.has(operation); }
   void make_stage(StageProgram& program, const Stage& stage, std::size_t part) const;
   // The expectation values in the final state, whose amplitudes may move.
   [[nodiscard]] std::vector<Complex> final_values(std::span<const PauliSum> sums);
@@ -81,10 +94,10 @@ struct Compiled::Impl {
   int part_bits = 0;           // of the states while the circuit runs, see State::set_part_bits
   std::vector<int> varying;    // the operations of the placement whose angle varies
   std::vector<double> angles;  // of each operation of the placement; only those of `varying` are used
-  std::vector<std::vector<StageProgram>> stages;    // for each part; empty: not made yet
-  std::vector<std::vector<StageProgram>> inverses;  // of the stages, for two states
-  std::uint64_t inverse_flips = 0;                  // of the final state for which they were made
-  std::vector<double> inverse_angles;               // the negative of `angles`
+  Programs all_gates, cone_gates;
+  Programs* programs = &all_gates;
+  LightCone cone;
+  std::vector<double> inverse_angles;  // the negative of `angles`
   std::unique_ptr<State> state, bra, kept, all_qubits;
   EngineCounters counters;
   std::unique_ptr<Circuit> circuit;  // to make workers

@@ -73,6 +73,7 @@ void Compiled::Impl::make_inverse(StageProgram& program, std::size_t stage, std:
   const std::vector<int>& operations = placement.stages[stage].operations;
   std::size_t needed = 0;
   for (auto index = operations.rbegin(); index != operations.rend(); ++index) {
+    if (!needs(*index)) continue;
     const Operation operation = inverse(placement.operations[static_cast<std::size_t>(*index)]);
     auto local = localize(operation, placement.stages[stage].bits, part_bits, number_of(part), flips);
     if (!local) continue;
@@ -93,10 +94,11 @@ void Compiled::Impl::go_back(State& ket, State& bra_state, std::span<double> by_
   // From qubits to wires.
   const std::vector<int>& last = placement.stages.back().bits;
   for (State* const one : {&ket, &bra_state}) one->set_layout(last, one->flips());
+  auto& inverses = programs->inverses;
   // Expectation values may have moved the amplitudes to where no bit is flipped.
-  if (ket.flips() != inverse_flips) {
+  if (ket.flips() != programs->inverse_flips) {
     for (auto& inverse : inverses) inverse.clear();
-    inverse_flips = ket.flips();
+    programs->inverse_flips = ket.flips();
   }
   std::vector<double> by_part(parts() * by_angle.size());
   for (std::size_t s = placement.stages.size(); s-- > 0;) {

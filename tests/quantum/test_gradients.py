@@ -107,6 +107,43 @@ def test_exact_formulas(ranks: int) -> None:
         np.testing.assert_allclose(found.derivatives, [expected], rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_only_gates_that_matter_to_the_observables_run(ranks: int) -> None:
+    draw = np.random.default_rng(7)
+    qubits = 12
+    circuit = Circuit(qubits)
+    for layer in range(4):
+        for qubit in range(qubits):
+            circuit.gate("rx" if layer % 2 else "ry", [qubit], [Parameter(f"p{layer},{qubit}")])
+        for qubit in range(layer % 2, qubits - 1, 2):
+            circuit.gate(["cx", "swap", "cz", "rxx"][layer], [qubit, qubit + 1], [0.4] if layer == 3 else [])
+    values = draw.normal(size=len(circuit.parameters)).tolist()
+    everything = PauliSum.parse(" ".join(f"X{qubit}" for qubit in range(qubits)))
+    # One after the other, so that what was made for one does not serve another.
+    sums = ["Z0", everything, "Z5 Z6 + 2 Z5", "Z0", "X3 + Z3", "Y11", "3 I"]
+    expected = parameter_shift(circuit, values, sums, exact).derivatives
+
+    def look(group: Group) -> Any:
+        compiled = quantum.compile(circuit, group)
+        found = []
+        for one in sums:
+            gradient = compiled.gradients(values, [one])
+            np.testing.assert_allclose(compiled.run(values).norm(), 1, rtol=0, atol=1e-12)
+            many = compiled.run_many([values, values], [one])
+            values_found = [gradient.values[0], *many[:, 0].real, *compiled.expectations(values, [one])]
+            found.append((gradient.derivatives[0], gradient.backward_multiply_adds, values_found))
+        return found
+
+    for found in run_threads(ranks, look):
+        work = [done for _, done, _ in found]
+        for (derivatives, _, each), right in zip(found, expected, strict=True):
+            np.testing.assert_allclose(derivatives, right, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(each, each[0], rtol=0, atol=1e-12)
+        assert max(work) == work[1] > 0
+        assert max(work[0], work[3], work[5]) < 0.6 * work[1]
+        assert work[6] == 0
+
+
 def test_generated_gates_are_exponentials() -> None:
     draw = np.random.default_rng(4)
     matrix = draw.normal(size=(8, 8)) + 1j * draw.normal(size=(8, 8))
