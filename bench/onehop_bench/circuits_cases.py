@@ -12,7 +12,7 @@ from onehop.quantum.circuit import Circuit
 from onehop.quantum.generators import ghz, qft, qpe
 from onehop.quantum.two_qubit import haar_unitary
 
-__all__ = ["CIRCUIT_CASES", "Gate", "make_gates", "to_circuit"]
+__all__ = ["CIRCUIT_CASES", "Gate", "brickwork", "make_gates", "to_circuit"]
 
 Gate = tuple[str, list[int], list[float]]
 """Name, qubits, numbers: angles in radians, or a matrix row by row, real and imaginary part in turn.
@@ -69,10 +69,11 @@ def _tfim_2d(qubits: int) -> list[Gate]:
     return _tfim(qubits, bonds)
 
 
-def _brickwork(qubits: int) -> list[Gate]:
+def brickwork(qubits: int, depth: int = _DEPTH) -> list[Gate]:
+    """Layers of random gates on every qubit, each followed by CZ on every second pair of neighbours."""
     random = np.random.default_rng(1)
     gates: list[Gate] = []
-    for layer in range(_DEPTH):
+    for layer in range(depth):
         gates += [_matrix(haar_unitary(2, random), [qubit]) for qubit in range(qubits)]
         gates += [("cz", [qubit, qubit + 1], []) for qubit in range(layer % 2, qubits - 1, 2)]
     return gates
@@ -105,7 +106,7 @@ CIRCUIT_CASES: dict[str, Callable[[int], list[Gate]]] = {
     "qpe": lambda qubits: _gates(qpe(qubits)),
     "tfim-1d": _tfim_1d,
     "tfim-2d": _tfim_2d,
-    "brickwork": _brickwork,
+    "brickwork": brickwork,
     "volume": _volume,
     "ghz": lambda qubits: _gates(ghz(qubits)),
     "grover": _grover,

@@ -26,6 +26,7 @@ _ABOUT = {
         "gradients": "Differentiate 10 StronglyEntanglingLayers by all their angles, beside other simulators.",
         "bindings": "Run an ansatz with many values of its parameters, beside other simulators.",
     },
+    "readout": {"readout": "Sample a state and evaluate Pauli strings in it, beside other simulators."},
     "scaling": {"scaling": "Run phase estimation and Ising models on 1, 2, 4 ... ranks."},
     "hopping": {
         "dslash": "Apply the HISQ hopping term to the sites of one parity.",

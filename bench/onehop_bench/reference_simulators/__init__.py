@@ -151,6 +151,23 @@ class GradientSimulator(WorkerSimulator):
         return answer["seconds"], np.array(answer["values"], float)
 
 
+class ReadoutSimulator(WorkerSimulator):
+    """A simulator in its own process that reads states out (`readout_worker.py`). Errors are those of its base."""
+
+    script = "readout_worker.py"
+
+    def prepare(self, gates: Sequence[Any], strings: Sequence[Any], qubits: int, precision: str) -> None:
+        """Take a circuit and Pauli strings."""
+        self._ask(
+            {"do": "load", "gates": gates, "strings": strings, "qubits": qubits, "precision": precision}
+        )
+
+    def read(self, case: str, shots: int) -> tuple[list[float], np.ndarray]:
+        """Run the circuit once and sample it, or evaluate the strings; return the time and what was read."""
+        answer = self._ask({"do": case, "shots": shots, "seconds": 0})
+        return answer["seconds"], np.array(answer["values"], float)
+
+
 _Simulator = TypeVar("_Simulator", bound=WorkerSimulator)
 
 

@@ -64,10 +64,9 @@ class Aer:
                 getattr(self.circuit, name)(*numbers, *which)
         return ["fusion 5", "fusion 4", "fusion 3", "fusion 2", "no fusion"]
 
-    def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        aer = self.modules[1]
+    def simulator(self, setting: str) -> Any:
         fusion = setting.startswith("fusion")
-        simulator = aer.AerSimulator(
+        return self.modules[1].AerSimulator(
             method="statevector",
             precision=self.precision,
             max_parallel_threads=self.threads,
@@ -75,9 +74,11 @@ class Aer:
             fusion_enable=fusion,
             **({"fusion_max_qubit": int(setting.split()[1]), "fusion_threshold": 1} if fusion else {}),
         )
+
+    def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
         asked = self.circuit.copy()
         asked.save_amplitudes(indices)
-        result = simulator.run(asked, shots=1).result()
+        result = self.simulator(setting).run(asked, shots=1).result()
         if not result.success:
             raise RuntimeError(result.status)
         return result.results[0].time_taken, np.asarray(result.data(0)["amplitudes"])
@@ -291,7 +292,7 @@ class Prism:
                 builder.mcu(np.diag([1, -1]).astype(complex), which[1:], which[0])
             else:
                 getattr(builder, "cphase" if name == "cp" else name)(*numbers, *which)
-        self.circuit = builder.build()
+        self.builder, self.circuit = builder, builder.build()
         return ["default"]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
