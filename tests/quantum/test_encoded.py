@@ -13,7 +13,7 @@ from onehop import quantum
 from onehop.cli import main
 from onehop.cli.quantum.choices import choices_of
 from onehop.error import BadInput
-from onehop.quantum import generators, simulate
+from onehop.quantum import Circuit, generators, simulate
 from ranks import Ranks
 
 # The largest infidelity, and the bytes of an amplitude.
@@ -34,6 +34,25 @@ def test_fidelity_is_estimated(precision: str) -> None:
     assert abs(np.vdot(other, other) - 1) < 1e-4
     assert sum(found.counts.values()) == 500
     assert found.state.precision == precision
+
+
+# Of the usual circuits, those whose estimates are worst. That of Grover's search is off by factors: its few distinct
+# amplitudes are rounded alike in every pass.
+@pytest.mark.parametrize(
+    "circuit",
+    [
+        generators.qpe(20),
+        generators.evolution(generators.heisenberg([20]), 20, time=2.0),
+        generators.evolution(generators.tfim([5, 4]), 20, order=1),
+    ],
+)
+def test_fidelity_of_regular_circuits_is_estimated(circuit: Circuit) -> None:
+    exact = simulate(circuit).state.vector()
+    for precision in ("q8", "q6"):
+        found = simulate(circuit, precision=precision)
+        rounded = found.state.vector()
+        infidelity = 1 - abs(np.vdot(exact, rounded)) ** 2 / np.vdot(rounded, rounded).real
+        assert 1 - found.fidelity_estimate == pytest.approx(infidelity, rel=0.2)
 
 
 def test_command(tmp_path: Path, ranks: Ranks, command: Command) -> None:
