@@ -2,6 +2,7 @@
 // bit.
 #pragma once
 
+#include "lattice/geometry/lanes.h"
 #include "lattice/geometry/site_loop.h"
 
 namespace onehop::lattice::detail {
@@ -61,35 +62,61 @@ inline MatrixOf<R> inverse_adjoint(const MatrixOf<R>& a) {
   return scaled(ComplexOf<R>{det.re * scale, det.im * scale}, m);
 }
 
+// a where `mask` is set, b elsewhere.
+template <class R>
+inline MatrixOf<R> where(const Mask<R>& mask, const MatrixOf<R>& a, const MatrixOf<R>& b) {
+  MatrixOf<R> m;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) m.e[i][j] = {mask ? a.e[i][j].re : b.e[i][j].re, mask ? a.e[i][j].im : b.e[i][j].im};
+  }
+  return m;
+}
+
 // V (V^dagger V)^(-1/2), the unitary matrix nearest to V, by Newton's iteration V -> (s V + adjoint(V)^-1 / s) / 2. The
 // scale s keeps the number of steps small for matrices far from unitary. Not finite if V is singular.
 template <class R>
 inline MatrixOf<R> nearest_unitary(MatrixOf<R> v) {
-  for (int step = 0; step < 10; ++step) {
+  Mask<R> wanted = R{} < R{} + 1;
+  for (int step = 0; step < 10 && any(wanted); ++step) {
     const MatrixOf<R> other = inverse_adjoint(v);
     const R scale = square_root(square_root(norm_squared(other) / norm_squared(v)));
-    v = (0.5 * scale) * v + (0.5 / scale) * other;
+    const MatrixOf<R> a = (0.5 * scale) * v, b = (0.5 / scale) * other;
+    v = where<R>(wanted, a + b, v);
+    // Newton's iteration converges quadratically: half the square of this difference is left.
+    wanted = norm_squared(a - b) < R{} + 1e-17 ? Mask<R>{} : wanted;
   }
   return v;
+}
+
+// The argument of a number that is not 0, in [-pi, pi].
+template <class R>
+inline R argument(const ComplexOf<R>& z) {
+  const R re = z.re < R{} ? -z.re : z.re, im = z.im < R{} ? -z.im : z.im;
+  const Mask<R> steep = im > re;
+  R tangent = steep ? re / im : im / re;
+  for (int half = 0; half < 2; ++half) tangent = tangent / (1 + square_root(1 + tangent * tangent));
+  const R square = tangent * tangent;  // below 0.04
+  R sum{};
+  for (int n = 23; n >= 1; n -= 2) sum = 1.0 / n - square * sum;
+  const R angle = 4 * tangent * sum;
+  const R quarter = steep ? 1.5707963267948966 - angle : angle;
+  const R turn = z.re < R{} ? 3.141592653589793 - quarter : quarter;
+  return z.im < R{} ? -turn : turn;
+}
+
+// exp(i angle / 3) for an angle in [-pi, pi].
+template <class R>
+inline ComplexOf<R> third_of_turn(const R& angle) {
+  const Mask<R> negative = angle < R{};
+  const auto [cosine, sine] = cosine_and_sine_of_turns<R>((negative ? -angle : angle) * (1 / 18.84955592153876));
+  return {cosine, negative ? -sine : sine};
 }
 
 // nearest_unitary(v) divided by the cube root of its determinant that is nearest to 1, which is in SU(3).
 template <class R>
 inline MatrixOf<R> nearest_special(const MatrixOf<R>& v) {
   const MatrixOf<R> u = nearest_unitary(v);
-  const ComplexOf<R> det = determinant(u);
-  ComplexOf<R> phase = det;
-  if constexpr (std::is_same_v<R, double>) {
-    const double angle = std::atan2(det.im, det.re) / 3;
-    phase = {std::cos(angle), -std::sin(angle)};
-  } else {
-    for (std::size_t lane = 0; lane < sizeof(R) / sizeof(double); ++lane) {
-      const double angle = std::atan2(det.im[lane], det.re[lane]) / 3;
-      phase.re[lane] = std::cos(angle);
-      phase.im[lane] = -std::sin(angle);
-    }
-  }
-  return scaled(phase, u);
+  return scaled(third_of_turn<R>(-argument(determinant(u))), u);
 }
 
 // (a - a^dagger) / 2 without its trace.

@@ -56,10 +56,78 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
                  detail::place_of(found) + "; smear less");
 }
 
+// The SU(3) matrix U with the largest Re tr(U V^dagger), where it is near the unitary factor W of V = W H. With the
+// eigenvalues k of K = H^-1, U is W times the phases whose sines are k mu; mu makes the determinant 1. Both are series
+// in mu, and by the characteristic equation of K the powers of K reduce to the second one. Where the series do not
+// converge fast, gives W with its determinant divided out.
+template <class R>
+inline su3::Matrix<R> near_largest_trace(const su3::Matrix<R>& v) {
+  constexpr int terms = 30;
+  const su3::Matrix<R> w = detail::nearest_unitary(v);
+  su3::Matrix<R> k = su3::adjoint_times(detail::inverse_adjoint(v), w);
+  k = (3 / su3::real_trace(k)) * k;
+  const su3::Matrix<R> square = k * k;
+  const R two = su3::real_trace(square);
+  const R c1 = R{} + 3, c2 = 0.5 * (9 - two), c3 = detail::determinant(k).re;
+  const R angle = detail::argument(detail::determinant(w));
+
+  std::array<R, terms> arcsine;              // the terms of the sum of all arcsines
+  R now = c1, before = R{} + 3, next = two;  // traces of k^(2n + 1), k^2n, k^(2n + 2)
+  double factor = 1;
+  for (int n = 0; n < terms; ++n) {
+    arcsine[static_cast<std::size_t>(n)] = factor * now;
+    const R odd = c1 * next - c2 * now + c3 * before;
+    const R even = c1 * odd - c2 * next + c3 * now;
+    before = next;
+    now = odd;
+    next = even;
+    factor *= (2.0 * n + 1) * (2 * n + 1) / ((2.0 * n + 2) * (2 * n + 3));
+  }
+  R mu = angle * (-1.0 / 3);
+  for (int step = 0; step < 4; ++step) {
+    const R x = mu * mu;
+    R sum{}, slope{};
+    for (int n = terms - 1; n >= 0; --n) {
+      sum = sum * x + arcsine[static_cast<std::size_t>(n)];
+      slope = slope * x + (2.0 * n + 1) * arcsine[static_cast<std::size_t>(n)];
+    }
+    mu = mu - (angle + mu * sum) / slope;
+  }
+  const R x = mu * mu;
+  // No sine is above the fourth root of the sum of all fourth powers.
+  const detail::Mask<R> near = x * x * detail::norm_squared(square) < R{} + 0.13;
+
+  // sqrt(1 - mu^2 k^2) = p0 + p1 (mu k)^2 + p2 (mu k)^4
+  const R e1 = x * two, e2 = x * x * (c2 * c2 - 2 * c1 * c3), e3 = x * x * x * c3 * c3;
+  R p0{}, p1{}, p2{};
+  double binomial = 1;
+  std::array<double, terms> root{};
+  for (int n = 0; n < terms; ++n) {
+    root[static_cast<std::size_t>(n)] = binomial;
+    binomial *= (2.0 * n - 1) / (2 * n + 2);
+  }
+  for (int n = terms - 1; n >= 0; --n) {
+    const R low = p2 * e3 + root[static_cast<std::size_t>(n)], middle = p0 - p2 * e2;
+    p2 = p1 + p2 * e1;
+    p1 = middle;
+    p0 = low;
+  }
+  su3::Matrix<R> phases = (p1 * x) * square + (p2 * x * x) * (square * square);
+  for (int i = 0; i < 3; ++i) {
+    phases.e[i][i].re = phases.e[i][i].re + p0;
+    for (int j = 0; j < 3; ++j) {
+      phases.e[i][j].re = phases.e[i][j].re - mu * k.e[i][j].im;
+      phases.e[i][j].im = phases.e[i][j].im + mu * k.e[i][j].re;
+    }
+  }
+  const su3::Matrix<R> turn = detail::scaled(detail::third_of_turn<R>(-angle), su3::Matrix<R>::one());
+  return w * detail::where<R>(near, phases, turn);
+}
+
 // The SU(3) matrix U with the largest Re tr(U V^dagger), to rounding, found by maximising it in SU(2) subgroups.
 template <class R>
 inline su3::Matrix<R> of_largest_trace(const su3::Matrix<R>& v) {
-  su3::Matrix<R> u = detail::nearest_special(v);
+  su3::Matrix<R> u = near_largest_trace(v);
   su3::Matrix<R> together = su3::times_adjoint(u, v);
   detail::Mask<R> wanted = R{} < R{} + 1;
   for (int step = 0; step < 100 && detail::any(wanted); ++step) {
