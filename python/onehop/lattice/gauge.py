@@ -145,6 +145,10 @@ class Gauge(_core.LatticeGauge):
             digest.update(whole)
         return digest.hexdigest()
 
+    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:  # type: ignore[override]
+        """Make a heat bath sweep for the Wilson action. The links depend on `seed` and `sweep`. Collective."""
+        super().heat_bath(beta, seed, sweep)
+
     def plaquettes(self) -> Plaquettes:
         """Return the average plaquettes, the same bits on every grid of ranks. Collective."""
         return Plaquettes(*super().plaquettes())
@@ -200,7 +204,7 @@ def thermalize(
     require_same(gauge.group, "thermalize", sweeps=sweeps, first=first, over_relaxations=over_relaxations)
     history = []
     for sweep in range(first, first + sweeps):
-        gauge.heat_bath(beta, seed, sweep, sweep == first)
+        _core.LatticeGauge.heat_bath(gauge, beta, seed, sweep, sweep == first)
         for _ in range(over_relaxations):
             gauge.over_relax()
         history.append(gauge.plaquettes().all)

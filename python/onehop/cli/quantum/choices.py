@@ -28,9 +28,9 @@ def choices_of(
     Noisy states are neither encoded nor in files, and those on devices are not encoded.
     """
     plans = {circuit_plan.precision: circuit_plan}
-    plain = circuit_plan.kind != "state vector" or (machine is not None and machine.device)
+    may_encode = circuit_plan.kind == "state vector" and not (machine is not None and machine.device)
     rows = []
-    for name in ("double", "single", *(() if plain else _LOST_PER_PASS)):
+    for name in ("double", "single", *(_LOST_PER_PASS if may_encode else ())):
         # Encoded amplitudes have the passes of single precision.
         like = name if name == "double" else "single"
         if name not in plans and like not in plans:
@@ -52,7 +52,7 @@ def choices_of(
             "predicted_fidelity_range": [least, 1.0],
         }
         rows.append(row)
-        if machine is None and one.ranks == 1 and not plain and name in ("single", "q8"):
+        if machine is None and one.ranks == 1 and may_encode and name in ("single", "q8"):
             rows += _on_disk(row, one)
     return rows
 
