@@ -41,7 +41,10 @@ SOLVER = {"tolerance": 1e-2, "iterations": 1, "precision": "double", "sloppy_pre
 SOLVES = {"tolerance": 1e-2, "iterations": 3, "progress": None}
 CIRCUIT = q.Circuit(2, 2).h(0)
 RUN = {"circuit": CIRCUIT, "group": GROUP, "shots": 1, "seed": 1, "precision": "double", "observables": [],
-       "progress": None, "every": 600, "profile": False, "threads": 1, "staging": 0, "search_seconds": 0.1}  # fmt: skip
+       "progress": None, "every": 600, "profile": False, "threads": 1, "staging": 0, "search_seconds": 0.1,
+       "method": "auto", "state_folder": None, "checkpoint": None, "device": "cpu"}  # fmt: skip
+MATRIX, PAULIS = q.DensityMatrix(1), q.PauliSum.parse("Z0")
+QUBITS = {"qubits": [0]}
 WIRE = codec.encode("q8", np.ones(8, np.float32))
 
 # Functions with arguments that they take.
@@ -193,10 +196,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (find_mpi_launcher, {"mpi": "none"}),
     (q.Circuit, {"qubits": 2, "clbits": 2}),
     (q.simulate, RUN),
-    (q.compile, {"circuit": CIRCUIT, "group": GROUP}),
+    (q.compile, {"circuit": CIRCUIT, "group": GROUP, "reproducible": False}),
     (q.simulate_density, {"circuit": CIRCUIT, "noise": None, "shots": 1, "seed": 1}),
-    (q.simulate_trajectories, {"circuit": CIRCUIT, "noise": None, "trajectories": 1, "shots": 1, "seed": 1}),
-    (q.plan, {"circuit": CIRCUIT, "ranks": 1}),
+    (q.simulate_trajectories, {"circuit": CIRCUIT, "group": GROUP, "noise": None, "trajectories": 1, "shots": 1,
+                               "seed": 1, "memory": 0}),
+    (q.plan, {"circuit": CIRCUIT, "ranks": 1, "ranks_per_node": None, "ranks_per_host": None}),
     (q.plan_density, {"circuit": CIRCUIT, "ranks": 1, "precision": "double", "noise": None, "ranks_per_node": None,
                       "ranks_per_host": None}),
     (q.lindblad, {"matrix": q.DensityMatrix(1), "hamiltonian": "Z0", "jumps": [(np.eye(2), [0])], "time": 0.1,
@@ -217,34 +221,66 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (q.Circuit(2).global_phase, {"angle": 0.1, "controls": [0]}),
     (q.Circuit(2).permutation, {"targets": [1, 0]}),
     (q.Circuit(2, 2).measure, {"qubits": [0], "clbits": [1]}),
-    (q.Circuit(2, 2).reset, {"qubits": [0]}),
+    (q.Circuit(2, 2).reset, QUBITS),
+    (q.Circuit(2).barrier, QUBITS),
+    (q.Circuit(2).h(0).operation, {"index": 0}),
+    (q.Circuit(2).cp, {"angle": 0.1, "control": 0, "target": 1}),
+    (q.Circuit(2).gate, {"name": "rx", "qubits": [0], "parameters": [0.1]}),
     (q.Circuit(2, 2).rx, {"angle": 0.1, "qubit": 0}),
-    (q.State(2).probabilities, {"qubits": [0]}),
-    (q.State(2).density_matrix, {"qubits": [0]}),
+    *((getattr(state, name), QUBITS) for state in (q.State(2), q.DensityMatrix(2))
+      for name in ("probabilities", "density_matrix", "partial_trace", "entropy")),
     (q.State(2).expectation, {"observable": "Z0"}),
-    (q.State(2).partial_trace, {"qubits": [0]}),
-    (q.DensityMatrix(1).set_matrix, {"matrix": np.eye(2) / 2 + 0j}),
+    (q.State(1).fidelity, {"other": q.State(1)}),
+    (q.State(1).inner_product, {"other": q.State(1)}),
+    (q.State.load, {"file": "none"}),
+    (q.State(1).save, {"file": "none/none", "group": None, "attributes": None}),
+    (MATRIX.set_matrix, {"matrix": np.eye(2) / 2 + 0j}),
+    (MATRIX.apply, {"channel": q.channel("bit_flip", 0.1), **QUBITS}),
+    (MATRIX.run, {"circuit": q.Circuit(1), "noise": None}),
+    (MATRIX.collapse, {"qubit": 0, "value": 0, "probability": 1.0}),
+    (MATRIX.entropy, {"base": 2}),
+    (MATRIX.sample, {"shots": 1}),
+    (MATRIX.measure, QUBITS),
+    (MATRIX.set_basis_state, {"index": 0}),
     (noise.depolarizing, {"probability": 0.1, "qubits": 1}),
     (noise.thermal_relaxation, {"t1": 2.0, "t2": 2.0, "time": 0.1, "excited": 0.1}),
     (q.load_qasm, {"file": "none"}),
-    (q.gradients, {"circuit": q.Circuit(1).rx(q.Parameter("a"), 0), "bindings": [0.1], "observables": ["Z0"]}),
+    (q.gradients, {"circuit": q.Circuit(1).rx(q.Parameter("a"), 0), "bindings": [0.1], "observables": ["Z0"],
+                   "group": GROUP, "noise": None}),
     (q.imaginary_time, {"state": q.State(1), "hamiltonian": "Z0", "time": 0.1, "steps": 1}),
     (q.State, {"qubits": 1, "precision": "double", "group": GROUP}),
     (q.State(1).set_amplitudes, {"amplitudes": [1, 0], "normalize": False}),
     (q.State(1).set_basis_state, {"index": 0}),
-    (q.State(1).sample, {"shots": 1, "seed": 1}),
+    (q.State(1).sample, {"shots": 1, "seed": 1, "bases": None}),
     (q.DensityMatrix, {"qubits": 1, "group": GROUP}),
     (q.gate, {"name": "rx", "qubits": [0], "parameters": [0.1]}),
     (q.channel, {"name": "bit_flip"}),
     (q.NoiseModel().add, {"what": "bit_flip", "gates": ["x"], "qubits": [0]}),
+    (q.NoiseModel().readout, {"one_for_zero": 0.1, "qubits": [0]}),
+    (q.NoiseModel().after, {"operation": CIRCUIT.operations[0]}),
+    (q.NoiseModel().check_names, {"circuit": CIRCUIT}),
+    (q.NoiseModel().on, QUBITS),
+    (q.NoiseModel.parse, {"text": "bit_flip=0.1"}),
+    (q.Channel, {"kraus": [np.eye(2)]}),
     (q.PauliSum, {"terms": []}),
+    (q.PauliSum.parse, {"text": "Z0"}),
+    (PAULIS.require, {"qubits": 1}),
+    (q.PauliTerm, {"coefficient": 1.0, "paulis": ((0, "X"),)}),
     (q.Parameter, {"name": "a"}),
+    (q.Expression, {"terms": {"a": 1.0}, "constant": 0.0}),
     (q.parse_qasm, {"text": "OPENQASM 3; qubit q;", "name": "a", "folder": "."}),
 ]  # fmt: skip
 
 
+# Arguments that are not read with the values of the others, or not before their object is used.
+UNREAD = {"Geometry.ranks", "Grid.bytes", "Grid.extents", "Grid.periodic", "Group.channels.slot_bytes",
+          "Group.channels.slots", "PauliSum.terms", "command_of.module", "path_weights.naik_epsilon",
+          "predict_circuit.places", "should_allreduce.array", "should_allreduce.codec", "should_allreduce.op",
+          "simulate.every", "thermalize.beta", "thermalize.progress", "thermalize.seed"}  # fmt: skip
+
+
 def wrong_calls(function: Callable[..., Any], good: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each call of a function with one wrong argument whose error is none of onehop's, and the error."""
+    """Yield each call of a function with one wrong argument whose error is none of onehop's, or that has none."""
     for name in good:
         for wrong in WRONG:
             try:
@@ -254,6 +290,9 @@ def wrong_calls(function: Callable[..., Any], good: dict[str, Any]) -> Iterator[
                     yield f"{name}={wrong!r}", str(error)
             except Exception as error:
                 yield f"{name}={wrong!r}", f"{type(error).__name__}: {error}"
+            else:
+                if type(wrong) in (object, list) and f"{function.__qualname__}.{name}" not in UNREAD:
+                    yield f"{name}={wrong!r}", "no error"
 
 
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda number: CALLS[number][0].__qualname__)
@@ -267,7 +306,7 @@ def test_another_type_is_an_error_of_onehop(
 
 # Arguments whose numbers need not be finite: data that are moved, reduced or multiplied, and times to search for.
 # Circuits are checked when they run.
-_ANY_NUMBERS = {"field", "fields", "array", "out", "search_seconds", "correlator"}
+_ANY_NUMBERS = {"field", "fields", "array", "out", "search_seconds", "correlator", "constant"}
 # Without effect at these values of the others, or possible.
 _UNUSED = {("thermalize", "beta"), ("Staggered", "u0"), ("path_weights", "naik_epsilon"),
            ("thermal_relaxation", "t1")}  # fmt: skip
