@@ -13,6 +13,7 @@ import onehop
 from onehop import codec, collectives, lattice, lossless, machine, predict, topology
 from onehop import quantum as q
 from onehop.launch import command_of, current_launch, find_mpi_launcher, launch
+from onehop.machine import rails
 from onehop.quantum.noise import channel as noise
 
 WRONG = ["x", b"x", None, 2.5j, object(), np.array(3), np.datetime64("2020-01-01"), [Path], {}, float("nan"), -7,
@@ -173,7 +174,12 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
     (machine.loggops, {"schedule": SCHEDULE, "latency": 1, "overhead": 1, "gap": 1, "gap_per_byte": 1,
                        "overhead_per_byte": 1, "compute_ns": 1, "copy_ns_per_byte": 0}),
     (machine.traffic_of, {"schedule": SCHEDULE}),
-    (machine.simulate, {"schedule": SCHEDULE, "machine": machine.machine_names()[0]}),
+    (machine.simulate, {"schedule": SCHEDULE, "machine": machine.machine_names()[0], "ranks": None, "compute": 0.0,
+                        "accuracy": 0.1, "slots": 2}),
+    (machine.load_machine("mira").job, {"processors": 4}),
+    (rails.schedule_rails, {"schedule": SCHEDULE, "ranks_per_host": 2, "rails": 2, "cut": False}),
+    (rails.assign_rails, {"messages": [(0, 1, 9)], "rails": 2, "speeds": [1, 2]}),
+    (rails.halo_messages, {"faces": [4, 4], "ranks": [2, 2], "inside": False}),
     (machine.machine_rails, {"schedule": SCHEDULE, "machine": machine.machine_names()[0], "ranks": None,
                              "rule": "optimum", "min_piece": 1}),
     (machine.trace_rounds, {"file": "none", "ranks": 2, "codec": "raw", "dtype": "float32", "algorithm": "auto",

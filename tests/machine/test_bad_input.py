@@ -14,15 +14,12 @@ from onehop.cli import main
 from onehop.error import BadInput
 from onehop.machine import (
     RailAssignment,
-    goal,
     load_machine,
-    loggops,
-    machine_rails,
     message_traffic,
     permutation_traffic,
     simulate,
 )
-from onehop.machine.rails import assign_rails, halo_messages, schedule_rails
+from onehop.machine.rails import assign_rails
 from onehop.predict import predict_solver
 from onehop.topology import Grid, HostLayout, machine_hosts, map_schedule, renumber
 
@@ -270,23 +267,9 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (lambda: simulate(None, "fugaku"), "schedule: expected a Schedule, found None"),  # type: ignore[arg-type]
-        (lambda: goal("halo.json"), "schedule: expected a Schedule, found 'halo.json'"),  # type: ignore[arg-type]
-        (lambda: machine_rails(3, "fugaku"), "schedule: expected a Schedule, found 3"),  # type: ignore[arg-type]
-        (lambda: simulate(SCHEDULE, 5), "expected a machine"),  # type: ignore[arg-type]
-        (lambda: load_machine(None), "expected a machine"),  # type: ignore[arg-type]
-        (
-            lambda: simulate(SCHEDULE, "fugaku", compute="x"),
-            "compute: expected a finite number of 0 to 1000000, found 'x'",
-        ),  # type: ignore[arg-type]
         (lambda: machine_hosts("mira", 0), "expected 1 to 786432 ranks"),
-        (lambda: machine_hosts("mira", "4"), "ranks: expected a whole number, found '4'"),  # type: ignore[arg-type]
-        (lambda: machine_hosts(None, 4), "expected a machine"),  # type: ignore[arg-type]
         (lambda: predict_solver((8, 8, 8), "mira", 4), "four whole numbers of sites"),
         (lambda: predict_solver("8888", "mira", 4), "four whole numbers of sites"),  # type: ignore[arg-type]
-        (lambda: map_schedule(None, HostLayout.of_equal(2, 2)), "schedule to be a Schedule"),  # type: ignore[arg-type]
-        (lambda: renumber(None, [0]), "schedule to be a Schedule"),  # type: ignore[arg-type]
-        (lambda: renumber(SCHEDULE, None), "rank_at to be a sequence of whole numbers, found None"),  # type: ignore[arg-type]
         (
             lambda: renumber(SCHEDULE, [0, 1, 2, 2.5]),
             "rank_at to be a sequence of whole numbers, found one with 2.5",
@@ -306,21 +289,11 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
         ),  # type: ignore[arg-type]
         (lambda: Grid((4, 4), "no").map(HostLayout.of_equal(4, 4)), "map: periodic: expected True or False"),  # type: ignore[arg-type]
         (lambda: HostLayout.of_equal(2.5, 2), "expected hosts to be a whole number, found 2.5"),  # type: ignore[arg-type]
-        (lambda: HostLayout(None), "expected host_of_rank to be a sequence of whole numbers, found None"),  # type: ignore[arg-type]
-        (lambda: load_machine("mira").job("4"), "expected processors to be a whole number, found '4'"),  # type: ignore[arg-type]
         (lambda: simulate(SCHEDULE, "fugaku", slots=1.5), "slots: expected a whole number, found 1.5"),  # type: ignore[arg-type]
         (
             lambda: simulate(SCHEDULE, "fugaku", chunk_bytes=2**64),
             "chunk_bytes: expected a whole number in the range",
         ),
-        (
-            lambda: simulate(SCHEDULE, "fugaku", accuracy="1"),
-            "accuracy: expected a finite number of 0 to 0.5, found '1'",
-        ),  # type: ignore[arg-type]
-        (lambda: machine_rails(SCHEDULE, "fugaku", rule=[]), "expected a rule for rails"),  # type: ignore[arg-type]
-        (lambda: schedule_rails(None, 2, rails=2), "schedule: expected a Schedule, found None"),  # type: ignore[arg-type]
-        (lambda: schedule_rails(SCHEDULE, 2, rails="2"), "rails: expected a whole number, found '2'"),  # type: ignore[arg-type]
-        (lambda: schedule_rails(SCHEDULE, 2, rails=2, cut=1), "cut: expected True or False, found 1"),  # type: ignore[arg-type]
         (lambda: simulate(message_traffic(4, [[(0, 1, 8)]]), "mi300x", ranks=[]), "found none"),
         (lambda: message_traffic(4, [[(0, 1, 8)]]).on_rails(0, [1, 2]), "rails: expected one for each of 1"),
         (lambda: assign_rails([(0, 1, 2**63)], rails=2), "in the range of its type, found 92"),
@@ -328,21 +301,12 @@ SCHEDULE = halo(extents=(8, 8), grid=(2, 2))
             lambda: assign_rails([(0, 1)], rails=2),
             "expected messages to be a sequence of tuples of 3 whole numbers",
         ),  # type: ignore[list-item]
-        (lambda: assign_rails([(0, 1, 9)], speeds=5), "speeds: expected a sequence, found 5"),  # type: ignore[arg-type]
-        (lambda: halo_messages([4, 4], [2, 2], inside="no"), "inside: expected True or False"),  # type: ignore[arg-type]
-        (lambda: machine_rails(SCHEDULE, "genesis-ib", ranks=5), "ranks: expected a sequence, found 5"),  # type: ignore[arg-type]
-        (
-            lambda: machine_rails(SCHEDULE, "genesis-ib", ranks=[0, "x"]),
-            "ranks: expected a whole number, found 'x'",
-        ),  # type: ignore[list-item]
-        (lambda: simulate(SCHEDULE, "fugaku", ranks=5), "one place per rank: expected a sequence, found 5"),  # type: ignore[arg-type]
         (lambda: RailAssignment(0, 1, "e0", 0, 8), "expected rail to be a whole number, found 'e0'"),  # type: ignore[arg-type]
         (lambda: message_traffic(0, []), "expected at least 1 rank, found 0"),
         (
             lambda: message_traffic(2, [[], [(0, 2, 8)]]),
             "round 1: expected ranks from 0 to 1, found a message of 0 to 2",
         ),
-        (lambda: loggops(SCHEDULE, latency=2.5), "expected latency to be a whole number, found 2.5"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_arguments_in_python_are_bad_input(call: Callable[[], object], expected: str) -> None:
