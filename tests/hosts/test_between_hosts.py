@@ -136,7 +136,8 @@ def test_lattice_solve(on_hosts: OnHosts) -> None:
         import numpy as np
         from onehop import Group
         from onehop.lattice import Staggered
-        from staggered_reference import dslash_by_numpy, random_gauge, some_field
+        from gauge_fields import random_gauge
+        from staggered_reference import dslash_by_numpy, some_field
         group, extents, mass = Group.world(), (4, 4, 4, 8), 0.2
         gauge = random_gauge(group, extents)
         whole = gauge.gather()

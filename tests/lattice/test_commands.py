@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from commands import Command
+from gauge_fields import random_gauge
 from onehop import BadInput, Error, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -29,8 +30,7 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     kept, settings = tmp_path / "run.lime", {"beta": 5.7, "note": "<&>"}
     group = Group.alone()
     assert read_checkpoint(str(kept), group, None, settings) is None
-    gauge = Gauge(group, (4, 4, 4, 4))
-    gauge.set_random(2)
+    gauge = random_gauge(group, (4, 4, 4, 4))
     progress = Checkpoint(settings, 3, [0.1, gauge.plaquettes().all])
     write_checkpoint(str(kept), gauge, progress)
     found = read_checkpoint(str(kept), group, None, settings, 1)
@@ -188,8 +188,7 @@ def test_info_of_many_ranks_counts_one(command: Command) -> None:
 def test_solves_with_the_phases_of_milc(ranks: Ranks, command: Command, tmp_path: Path) -> None:
     """With MILC's phases the solution is the standard one transformed by S = (-1)^(t (x + y + z))."""
     extents, group = (4, 4, 4, 8), Group.alone()
-    gauge, geometry = Gauge(group, extents), Geometry(extents, ranks=1)
-    gauge.set_random(3)
+    gauge, geometry = random_gauge(group, extents), Geometry(extents, ranks=1)
     names = {
         name: str(tmp_path / f"{name}.lime") for name in ("cfg", "theirs", "ours", "x", "y", "fat", "long")
     }

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import Geometry, Staggered, Wilson, clover_leaves, field_strength, write_gauge
 from onehop.lattice.conventions import CONVENTIONS, SPIN_BASES, convention
 from onehop.lattice.measurements import read_measurements
 from staggered_reference import dslash_site_by_site
-from wilson_reference import GAMMA, SIGMA, random_gauge, some_field, with_boundary
+from wilson_reference import GAMMA, SIGMA, some_field, with_boundary
 
 EXTENTS = (2, 4, 2, 4)
 KAPPA = 0.11

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lattice_reference as reference
+from gauge_fields import thermal_gauge
 from onehop import BadInput, Error, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -15,18 +16,11 @@ from onehop.lattice import (
     fix_gauge,
     polyakov_loop,
     read_gauge,
-    thermalize,
     write_gauge,
 )
 from threads import run_threads
 
 EXTENTS = (4, 6, 2, 4)
-
-
-def thermal(extents: tuple[int, ...] = EXTENTS, group: Group | None = None, **how: object) -> Gauge:
-    gauge = Gauge(group or Group.alone(), extents, **how)
-    thermalize(gauge, 6.0, 3, over_relaxations=1)
-    return gauge
 
 
 def theta_and_functional(links: np.ndarray, directions: int) -> tuple[float, float]:
@@ -43,7 +37,7 @@ def theta_and_functional(links: np.ndarray, directions: int) -> tuple[float, flo
 @pytest.mark.parametrize("extents", [EXTENTS, (6, 4, 8), (4, 6)])
 @pytest.mark.parametrize("condition", ["coulomb", "landau"])
 def test_divergence_vanishes_and_observables_stay(extents: tuple[int, ...], condition: str) -> None:
-    gauge = thermal(extents)
+    gauge = thermal_gauge(extents)
     directions = len(extents) - (condition == "coulomb")
     before = theta_and_functional(gauge.links, directions)
     strength, loop = field_strength(gauge), polyakov_loop(gauge)
@@ -80,13 +74,13 @@ def test_pure_gauge_becomes_one() -> None:
 
 
 def test_the_same_bits_on_every_grid() -> None:
-    expected = thermal()
+    expected = thermal_gauge(EXTENTS)
     state = fix_gauge(expected, "landau")
     links = expected.gather()
 
     def fixed(grid: tuple[int, ...]) -> None:
         def on_rank(group: Group) -> None:
-            gauge = thermal(group=group, grid=grid)
+            gauge = thermal_gauge(EXTENTS, group, grid)
             assert fix_gauge(gauge, "landau") == state
             assert gauge.gather().tobytes() == links.tobytes()
 
@@ -97,7 +91,7 @@ def test_the_same_bits_on_every_grid() -> None:
 
 
 def test_what_is_refused_leaves_the_links() -> None:
-    gauge = thermal()
+    gauge = thermal_gauge(EXTENTS)
     links = gauge.links
     with pytest.raises(Error, match=r"expected a theta of at most 1e-14, found .* after 15 sweeps"):
         fix_gauge(gauge, sweeps=15)
@@ -120,7 +114,7 @@ def test_what_is_refused_leaves_the_links() -> None:
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cfg, out, report = tmp_path / "cfg.lime", tmp_path / "out.lime", tmp_path / "report.json"
-    gauge = thermal()
+    gauge = thermal_gauge(EXTENTS)
     write_gauge(str(cfg), gauge)
     command = ["lattice", "fix", str(cfg), "-o", str(out)]
     assert main([*command, "--sweeps", "20"]) != 0

@@ -7,32 +7,11 @@ import numpy as np
 import pytest
 
 import lattice_reference as reference
+from gauge_fields import abelian, constant_flux, random_gauge, same_on_grids, thermal_gauge
 from onehop import BadInput, Error, Group
 from onehop._core import longest_stable_flow_step
 from onehop.lattice import Flow, Gauge, field_strength, gradient_flow, polyakov_loop, smearing, thermalize
 from onehop.lattice.flow import FLOW_LIMIT, reference_time
-from threads import run_threads
-
-GENERATOR = np.diag([1.0, -1.0, 0.0])
-
-
-def abelian(angles: np.ndarray) -> np.ndarray:
-    """Return links exp(i angle diag(1, -1, 0)) from angles of shape (t, z, y, x, direction)."""
-    phases = np.exp(1j * angles[..., None] * np.diag(GENERATOR))
-    return phases[..., None] * np.eye(3)
-
-
-def field_of(links: np.ndarray) -> Gauge:
-    dims = links.ndim - 3
-    gauge = Gauge(Group.alone(), links.shape[:dims][::-1])
-    gauge.set_links(links)
-    return gauge
-
-
-def smooth(extents: tuple[int, ...], seed: int = 1) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    thermalize(gauge, 6.0, 2, seed=seed, over_relaxations=1)
-    return gauge
 
 
 def strength_by_numpy(links: np.ndarray) -> tuple[float, float, float]:
@@ -58,14 +37,12 @@ def strength_by_numpy(links: np.ndarray) -> tuple[float, float, float]:
 
 @pytest.mark.parametrize("extents", [(4, 2, 6, 3), (3, 4, 5), (4, 3)])
 def test_energy_and_charge_as_by_numpy(extents: tuple[int, ...]) -> None:
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_random(4)
+    gauge = random_gauge(Group.alone(), extents)
     np.testing.assert_allclose(field_strength(gauge), strength_by_numpy(gauge.links), atol=1e-12)
 
 
 def test_polyakov_loop_as_by_numpy() -> None:
-    gauge = Gauge(Group.alone(), (3, 2, 4, 5))
-    gauge.set_random(4)
+    gauge = random_gauge(Group.alone(), (3, 2, 4, 5))
     product = reference.along(gauge.links, [4] * 5)
     expected = np.trace(product, axis1=-2, axis2=-1).mean() / 3
     assert polyakov_loop(gauge) == pytest.approx(expected, abs=1e-14)
@@ -74,15 +51,7 @@ def test_polyakov_loop_as_by_numpy() -> None:
 def test_abelian_field_of_one_plaquette_angle() -> None:
     """Flux of n and m quanta through two planes has charge 2 n m, with sin(angle) in place of the angle."""
     extents, n, m = (8, 8, 6, 6), 1, 2
-    angles = np.zeros((*extents[::-1], 4))
-    t, z, y, x = np.indices(extents[::-1])
-    for along, across, quanta, where in ((0, 1, n, (x, y)), (2, 3, m, (z, t))):
-        size, other = extents[along], extents[across]
-        angle = 2 * np.pi * quanta / (size * other)
-        # The last column compensates, so that every plaquette has the same angle modulo 2 pi.
-        angles[..., across] = angle * where[0]
-        angles[..., along] = np.where(where[0] == size - 1, -angle * size * where[1], 0)
-    gauge = field_of(abelian(angles))
+    gauge = constant_flux(extents, n, m)
     first, second = (2 * np.pi * q / s for q, s in ((n, 64), (m, 36)))
     sites = np.prod(extents)
     found = field_strength(gauge)
@@ -101,7 +70,7 @@ def test_abelian_wave_decays_as_it_should() -> None:
     k = 2 * np.pi / extents[1]
     angles = np.zeros((*extents[::-1], 4))
     angles[..., 0] = height * np.cos(k * np.arange(extents[1]))[None, None, :, None]
-    gauge = field_of(abelian(angles))
+    gauge = abelian(angles)
     flowing, points = gradient_flow(gauge, 1.0, step=0.05, every=10)
     rate = (2 * np.sin(k / 2)) ** 2
     assert [point.time for point in points] == pytest.approx([0, 0.5, 1.0])
@@ -116,7 +85,7 @@ def test_abelian_wave_decays_as_it_should() -> None:
 
 
 def test_third_order_and_one_small_step_is_stout() -> None:
-    gauge = smooth((4, 4, 4, 4))
+    gauge = thermal_gauge((4, 4, 4, 4))
     ends = [gradient_flow(gauge, 0.4, step=step)[1][-1].energy_plaquette for step in (0.1, 0.05, 0.0125)]
     assert abs(ends[0] - ends[2]) / abs(ends[1] - ends[2]) == pytest.approx(8, rel=0.3)
     tiny = Flow(gauge)
@@ -131,8 +100,7 @@ def test_the_same_bits_on_every_grid() -> None:
     extents = (4, 4, 8, 4)
 
     def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[object, ...]:
-        gauge = Gauge(group, extents, grid)
-        gauge.set_random(5)
+        gauge = random_gauge(group, extents, grid)
         loop = polyakov_loop(gauge)
         with pytest.raises(BadInput) as refused:
             gradient_flow(gauge, 1.0, step=0.3)
@@ -142,14 +110,11 @@ def test_the_same_bits_on_every_grid() -> None:
         found = (points, loop, field_strength(gauge), gauge.gather().tobytes(), adapted_points)
         return *found, adapted.largest_error, str(refused.value)
 
-    expected = one_rank(Group.alone(), (1, 1, 1, 1))
-    for grid in [(1, 1, 1, 2), (2, 1, 2, 1), (1, 2, 2, 2)]:
-        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
-            assert found == expected
+    same_on_grids(one_rank, (1, 1, 1, 2), (2, 1, 2, 1), (1, 2, 2, 2))
 
 
 def test_reference_time_and_errors() -> None:
-    gauge = smooth((4, 4, 4, 4))
+    gauge = thermal_gauge((4, 4, 4, 4))
     _, points = gradient_flow(gauge, 0.3, step=0.1)
     middle = (points[1].t2_energy + points[2].t2_energy) / 2
     assert reference_time(points, middle) == pytest.approx(0.15)
@@ -167,7 +132,7 @@ def test_reference_time_and_errors() -> None:
 
 
 def test_the_error_of_a_step_is_of_third_order_and_bounds_the_method_s_own() -> None:
-    gauge = smooth((4, 4, 4, 4))
+    gauge = thermal_gauge((4, 4, 4, 4))
     fine = Flow(gauge)
     for _ in range(80):
         fine.step(0.001)
@@ -189,8 +154,7 @@ def test_the_error_of_a_step_is_of_third_order_and_bounds_the_method_s_own() -> 
 @pytest.mark.parametrize("extents", [(4, 4, 4, 4), (3, 5, 4), (5, 4)])
 def test_a_step_of_each_action_as_by_numpy(action: str, extents: tuple[int, ...]) -> None:
     """NumPy computes W = exp(-Z_0 + 2 Z_1) V, with which a step is compared, and the force, all paths one by one."""
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_random(2)
+    gauge = random_gauge(Group.alone(), extents)
     smearing.stout(gauge, 0.1, 2)
     links, ended = gauge.links, Gauge(Group.alone(), extents)
     flowing = Flow(gauge, action)
@@ -213,7 +177,7 @@ def test_the_fastest_mode_of_each_action_is_stable_up_to_the_named_step(action: 
     t, z, y, x = np.indices(extents)
     angles = np.zeros((*extents, 4))
     angles[..., 0], angles[..., 1] = 1e-5 * (-1.0) ** (x + y + z + t), -1e-5 * (-1.0) ** (x + y + z + t)
-    gauge = field_of(abelian(angles))
+    gauge = abelian(angles)
     before, stable = field_strength(gauge).energy_plaquette, longest_stable_flow_step(4, action)
     for factor, grows in ((0.98, False), (1.02, True)):
         flowing = Flow(gauge, action)
@@ -225,7 +189,7 @@ def test_the_fastest_mode_of_each_action_is_stable_up_to_the_named_step(action: 
 
 
 def test_a_step_that_is_refused_changes_nothing_and_one_that_is_taken_is_a_step() -> None:
-    gauge = smooth((4, 4, 4, 4))
+    gauge = thermal_gauge((4, 4, 4, 4))
     tried, stepped = Flow(gauge), Flow(gauge)
     assert tried.try_step(0.3, 1e-3) > 1e-3
     assert tried.time == 0
@@ -282,7 +246,7 @@ def test_steps_adapt_to_a_tolerance() -> None:
 
 
 def test_links_of_any_size_end_the_flow() -> None:
-    gauge = smooth((4, 4, 4, 4))
+    gauge = thermal_gauge((4, 4, 4, 4))
     links = gauge.links
     links[1, 2, 3, 0, 1] = 1e200
     gauge.set_links(links)

@@ -5,18 +5,12 @@ import itertools
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge, same_on_grids
 from lattice_reference import one_plaquette
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, thermalize
-from threads import run_threads
 
 GRIDS = [(2, 1, 1, 1), (1, 1, 1, 2), (1, 2, 2, 1), (2, 2, 2, 1), (1, 1, 2, 4)]
-
-
-def random_field(extents: tuple[int, ...], seed: int = 3) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_random(seed)
-    return gauge
 
 
 def plaquettes_by_numpy(links: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
@@ -34,7 +28,7 @@ def plaquettes_by_numpy(links: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
 
 @pytest.mark.parametrize("extents", [(4, 2, 6, 4), (3, 5, 2), (4, 7)])
 def test_measured_as_by_numpy(extents: tuple[int, ...]) -> None:
-    gauge = random_field(extents)
+    gauge = random_gauge(Group.alone(), extents)
     links = gauge.links
     unit = np.eye(3)
     np.testing.assert_allclose(
@@ -57,15 +51,11 @@ def test_the_same_bits_on_every_grid() -> None:
     extents = (4, 4, 8, 8)
 
     def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[bytes, list[float], tuple[float, ...]]:
-        gauge = Gauge(group, extents, grid)
-        gauge.set_random(5)
+        gauge = random_gauge(group, extents, grid)
         history = thermalize(gauge, 5.5, 2, seed=9, over_relaxations=1)
         return gauge.gather().tobytes(), history, (*gauge.plaquettes(), gauge.link_trace())
 
-    expected = one_rank(Group.alone(), (1, 1, 1, 1))
-    for grid in GRIDS:
-        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
-            assert found == expected
+    same_on_grids(one_rank, *GRIDS)
 
 
 def test_a_resumed_run_equals_an_uninterrupted_one() -> None:
@@ -108,7 +98,7 @@ def test_plaquette_at_strong_coupling() -> None:
 
 
 def test_finds_and_mends_links_that_are_not_su3() -> None:
-    gauge = random_field((4, 4, 4, 4))
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
     links = gauge.links
     links[3, 2, 0, 1, 2] *= 1.01
     gauge.set_links(links)

@@ -3,21 +3,16 @@
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge, same_on_grids, thermal_gauge
 from lattice_reference import one_plaquette
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, Hmc, hybrid_monte_carlo, thermalize
 from threads import run_threads
 
 
-def thermal(extents: tuple[int, ...], beta: float, sweeps: int = 10) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    thermalize(gauge, beta, sweeps, over_relaxations=1)
-    return gauge
-
-
 @pytest.mark.parametrize("integrator", ["leapfrog", "omelyan"])
 def test_reversibility(integrator: str) -> None:
-    gauge = thermal((4, 4, 4, 4), 5.7)
+    gauge = thermal_gauge((4, 4, 4, 4), beta=5.7, sweeps=10)
     links = gauge.links
     moving = Hmc(gauge, 5.7, steps=8, integrator=integrator)
     found = moving.reverse(3)
@@ -38,7 +33,7 @@ def test_links_that_overflow_are_no_reversal(ranks: int) -> None:
 
 @pytest.mark.parametrize("integrator", ["leapfrog", "omelyan"])
 def test_error_of_the_energy_goes_with_the_squared_step(integrator: str) -> None:
-    gauge = thermal((4, 4, 4, 4), 5.7)
+    gauge = thermal_gauge((4, 4, 4, 4), beta=5.7, sweeps=10)
     few, many = (abs(Hmc(gauge, 5.7, steps=steps, integrator=integrator).run(1)[0]) for steps in (20, 40))
     assert few / many == pytest.approx(4, rel=0.3)
 
@@ -63,7 +58,7 @@ def test_momenta_are_normal() -> None:
 def test_two_dimensions_against_the_integral_and_exp_of_minus_delta_h() -> None:
     """The plaquette equals the exact integral, and <exp(-dH)> = 1, with many rejected trajectories."""
     beta = 6.0
-    gauge = thermal((12, 12), beta, 30)
+    gauge = thermal_gauge((12, 12), beta=beta, sweeps=30)
     done = hybrid_monte_carlo(gauge, beta, 300, length=1.0, steps=4, integrator="leapfrog", seed=3)
     weights = np.exp([-one.delta_h for one in done])
     assert weights.mean() == pytest.approx(1, abs=4 * weights.std() / np.sqrt(len(weights)))
@@ -92,20 +87,17 @@ def test_four_dimensions_against_the_heat_bath() -> None:
 def test_the_same_bits_on_every_grid_and_after_an_interruption() -> None:
     extents = (4, 4, 4, 8)
 
-    def one_rank(group: Group, grid: tuple[int, ...], parts: tuple[int, ...]) -> tuple[object, ...]:
-        gauge = Gauge(group, extents, grid)
-        gauge.set_random(5)
+    def one_rank(group: Group, grid: tuple[int, ...], parts: tuple[int, ...] = (3,)) -> tuple[object, ...]:
+        gauge = random_gauge(group, extents, grid)
         done, first = [], 0
         for count in parts:
             done += hybrid_monte_carlo(gauge, 5.0, count, length=0.3, steps=3, seed=9, first=first)
             first += count
         return done, gauge.gather().tobytes()
 
-    expected = one_rank(Group.alone(), (1, 1, 1, 1), (3,))
-    assert one_rank(Group.alone(), (1, 1, 1, 1), (1, 2)) == expected
-    for grid in [(2, 1, 1, 1), (1, 1, 2, 2), (2, 1, 2, 2)]:
-        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid, (3,))):
-            assert found == expected
+    alone = Group.alone(), (1, 1, 1, 1)
+    assert one_rank(*alone, (1, 2)) == one_rank(*alone)
+    same_on_grids(one_rank, (2, 1, 1, 1), (1, 1, 2, 2), (2, 1, 2, 2))
 
 
 def test_bad_input_is_refused() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lattice_reference as reference
+from gauge_fields import abelian, constant_flux, random_gauge, same_on_grids
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import (
@@ -19,7 +20,6 @@ from onehop.lattice import (
     write_gauge,
 )
 from onehop.lattice.measurements import read_measurements
-from threads import run_threads
 
 EXTENTS = (4, 6, 5, 3)
 FIVE = 1 / 20
@@ -30,12 +30,6 @@ WEIGHTS = {
     (1, 3): 1 / 5 - 2 * FIVE,
     (3, 3): FIVE,
 }
-
-
-def random_field(extents: tuple[int, ...] = EXTENTS) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_random(3)
-    return gauge
 
 
 def charge_by_numpy(links: np.ndarray) -> float:
@@ -59,28 +53,14 @@ def charge_by_numpy(links: np.ndarray) -> float:
 
 
 def test_charge_as_by_numpy() -> None:
-    gauge = random_field()
+    gauge = random_gauge(Group.alone(), EXTENTS)
     assert improved_charge(gauge) == pytest.approx(charge_by_numpy(gauge.links), abs=1e-12)
-    assert improved_charge(random_field((4, 3, 2))) == 0
-
-
-def abelian(extents: tuple[int, ...], n: int, m: int) -> Gauge:
-    """Return a field of n and m quanta of constant flux through two planes; its charge is 2 n m."""
-    angles = np.zeros((*extents[::-1], 4))
-    t, z, y, x = np.indices(extents[::-1])
-    for along, across, quanta, where in ((0, 1, n, (x, y)), (2, 3, m, (z, t))):
-        size = extents[along]
-        angle = 2 * np.pi * quanta / (size * extents[across])
-        angles[..., across] = angle * where[0]
-        angles[..., along] = np.where(where[0] == size - 1, -angle * size * where[1], 0)
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_links(np.exp(1j * angles[..., None] * np.array([1, -1, 0]))[..., None] * np.eye(3))
-    return gauge
+    assert improved_charge(random_gauge(Group.alone(), (4, 3, 2))) == 0
 
 
 def test_charge_of_constant_flux_is_an_integer() -> None:
     """A loop of A plaquettes has A times the angle of a plaquette; the clover charge has an error 3 times larger."""
-    gauge = abelian((8, 8, 8, 8), 1, 1)
+    gauge = constant_flux((8, 8, 8, 8), 1, 1)
     area = np.array([m * n for m, n in WEIGHTS])
     flux = 2 * np.pi / 64
     sines = np.array([*WEIGHTS.values()]) * np.sin(area * flux) ** 2 / area**2
@@ -92,7 +72,7 @@ def test_charge_of_constant_flux_is_an_integer() -> None:
 
 def test_wilson_loops_as_by_numpy() -> None:
     for extents in (EXTENTS, (4, 6)):
-        gauge = random_field(extents)
+        gauge = random_gauge(Group.alone(), extents)
         time, longest = len(extents), min(extents[:-1])
         found = wilson_loops(gauge, longest, extents[-1])
         assert found.shape == (longest, extents[-1])
@@ -106,34 +86,29 @@ def test_wilson_loops_as_by_numpy() -> None:
 
 def test_area_law_of_constant_flux() -> None:
     """In two directions, links with one angle per plaquette have loops cos(angle * area)."""
-    gauge = Gauge(Group.alone(), (8, 6))
     angle = 2 * np.pi / 48
     t, x = np.indices((6, 8))
     angles = np.stack([np.where(x == 7, -angle * 8 * t, 0), angle * x], axis=-1)
-    gauge.set_links(np.exp(1j * angles[..., None] * np.array([1, -1, 0]))[..., None] * np.eye(3))
+    gauge = abelian(angles)
     areas = np.outer(np.arange(1, 6), np.arange(1, 5))
     np.testing.assert_allclose(wilson_loops(gauge, 5, 4), (1 + 2 * np.cos(angle * areas)) / 3, atol=1e-13)
 
 
 def test_the_same_bits_on_every_grid() -> None:
-    def found(group: Group, grid: tuple[int, ...] | None = None) -> tuple[float, bytes, str]:
-        gauge = Gauge(group, (4, 4, 6, 4), grid)
-        gauge.set_random(3)
+    def found(group: Group, grid: tuple[int, ...]) -> tuple[float, bytes, str]:
+        gauge = random_gauge(group, (4, 4, 6, 4), grid)
         found = improved_charge(gauge), wilson_loops(gauge, 3, 4).tobytes()
         smearing.hyp(gauge, (0.3, 0.2, 0.1))
         gradient_flow(gauge, 0.1, step=0.1, action="zeuthen")[0].copy_to(gauge)
         return *found, gauge.sha256()
 
-    expected = found(Group.alone())
-    for grid in [(1, 1, 1, 2), (2, 1, 1, 1), (2, 1, 2, 2)]:
-        ranks = int(np.prod(grid))
-        assert run_threads(ranks, lambda group, grid=grid: found(group, grid)) == [expected] * ranks
+    same_on_grids(found, (1, 1, 1, 2), (2, 1, 1, 1), (2, 1, 2, 2))
 
 
 def test_what_is_refused() -> None:
     for r, t in ((5, 1), (0, 1), (1, 4), (1, 0)):
         with pytest.raises(BadInput, match="expected"):
-            wilson_loops(random_field(), r, t)
+            wilson_loops(random_gauge(Group.alone(), EXTENTS), r, t)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge
 from gauge_files import grid_file, lime_file, lime_parts, openqcd_spinor_file
 from onehop import BadInput, Group
 from onehop.cli import main
@@ -24,7 +25,6 @@ from onehop.lattice.conventions import CONVENTIONS, convention
 from onehop.lattice.files.layout import scidac_checksums
 from onehop.lattice.files.propagators import Quark, read_columns, write_columns
 from threads import run_threads
-from wilson_reference import random_gauge
 
 EXTENTS = (4, 2, 2, 4)
 KAPPA, MASS = 0.11, 0.4

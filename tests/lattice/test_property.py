@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import staggered_reference
 import wilson_reference
+from gauge_fields import random_gauge
 from onehop import Group
 from onehop.lattice import Gauge, Staggered, Wilson, field_strength, polyakov_loop, read_gauge, write_gauge
 from threads import run_threads
@@ -44,7 +45,7 @@ def test_any_lattice_on_any_grid(
     name: str,
 ) -> None:
     extents, grid = lattice
-    alone = staggered_reference.random_gauge(Group.alone(), extents)
+    alone = random_gauge(Group.alone(), extents)
     vector, spinor = staggered_reference.some_field(extents, 1), wilson_reference.some_field(extents, 2)
     hops = (
         staggered_reference.dslash_by_numpy(alone.links, vector, antiperiodic),
@@ -56,7 +57,7 @@ def test_any_lattice_on_any_grid(
         path = str(Path(folder) / name)
 
         def one_rank(group: Group) -> tuple:
-            gauge = staggered_reference.random_gauge(group, extents, grid)
+            gauge = random_gauge(group, extents, grid)
             mine = gauge.geometry.block_slices(group.rank)
             staggered = Staggered(gauge, antiperiodic=antiperiodic, lanes=lanes, threads=1)
             wilson = Wilson(gauge, antiperiodic=antiperiodic, lanes=lanes, precision=precision, threads=1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import lattice_reference as reference
+from gauge_fields import random_gauge, thermal_gauge
 from onehop import BadInput, Group, _core
 from onehop.cli import main
 from onehop.lattice import (
@@ -31,21 +32,9 @@ EXTENTS = (4, 6, 2, 5)
 GRIDS = [(2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 1, 2), (2, 1, 1, 2), (2, 2, 1, 2), (4, 1, 1, 2), (1, 2, 1, 4)]
 
 
-def random_field(extents: tuple[int, ...] = EXTENTS, seed: int = 3) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    gauge.set_random(seed)
-    return gauge
-
-
-def smooth_field(extents: tuple[int, ...] = (4, 4, 4, 4)) -> Gauge:
-    gauge = Gauge(Group.alone(), extents)
-    thermalize(gauge, 6.0, 3, over_relaxations=1)
-    return gauge
-
-
 @pytest.mark.parametrize("name", ["fat3", "fat5", "fat7", "asqtad"])
 def test_fat_links_are_sums_over_paths(name: str) -> None:
-    gauge = random_field()
+    gauge = random_gauge(Group.alone(), EXTENTS)
     weights = smearing.path_weights(name, u0=0.9)
     found = smearing.fat_links(gauge, name, u0=0.9)
     fat, long_links = reference.fat_and_long(gauge.links, weights)
@@ -55,7 +44,7 @@ def test_fat_links_are_sums_over_paths(name: str) -> None:
 
 @pytest.mark.parametrize("extents", [(5, 4), (9, 2, 3), (17, 2, 2, 2)])
 def test_any_number_of_directions_and_any_row(extents: tuple[int, ...]) -> None:
-    gauge = random_field(extents)
+    gauge = random_gauge(Group.alone(), extents)
     weights = smearing.PathWeights(0.3, 0.2, -0.4, 0.7, 0.11, 0.5)
     found = smearing.fat_links(gauge, weights)
     fat, long_links = reference.fat_and_long(gauge.links, weights)
@@ -64,7 +53,7 @@ def test_any_number_of_directions_and_any_row(extents: tuple[int, ...]) -> None:
 
 
 def test_hisq_as_by_numpy() -> None:
-    gauge = random_field()
+    gauge = random_gauge(Group.alone(), EXTENTS)
     epsilon = -0.3
     found = smearing.hisq_links(gauge, naik_epsilon=epsilon)
     first, _ = reference.fat_and_long(gauge.links, (1 / 8, 1 / 16, 1 / 64, 1 / 384, 0, 0))
@@ -91,8 +80,7 @@ def test_su3_projection_in_all_commands(tmp_path: Path) -> None:
     cfg, fat, long, one, two = (
         str(tmp_path / f"{name}.lime") for name in ("cfg", "fat", "long", "one", "two")
     )
-    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
-    gauge.set_random(seed=5)
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
     write_gauge(cfg, gauge)
     hisq = ("hisq", "--projection", "su3")
     assert main(["lattice", "smear", cfg, "--kind", *hisq, "--fat", fat, "--long", long, "--phases"]) == 0
@@ -111,7 +99,7 @@ def test_su3_projection_in_all_commands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["fat5", "asqtad", "hisq"])
 def test_single_precision(kind: str) -> None:
-    gauge = smooth_field((14, 4, 2, 4))
+    gauge = thermal_gauge((14, 4, 2, 4))
     double = smearing.fat_links(gauge, kind)
     single = smearing.fat_links(gauge, kind, precision="single")
     for one, other in zip(double, single, strict=True):
@@ -127,7 +115,7 @@ def test_single_precision(kind: str) -> None:
 
 @pytest.mark.parametrize("space_only", [False, True])
 def test_ape_as_by_numpy(space_only: bool) -> None:
-    gauge = smooth_field()
+    gauge = thermal_gauge((4, 4, 4, 4))
     links = gauge.links
     smearing.ape(gauge, 0.6, 1, space_only=space_only)
     directions = list(range(3 if space_only else 4))
@@ -143,7 +131,7 @@ def test_ape_as_by_numpy(space_only: bool) -> None:
 
 @pytest.mark.parametrize("space_only", [False, True])
 def test_stout_as_by_numpy(space_only: bool) -> None:
-    gauge = random_field((4, 3, 2, 3))
+    gauge = random_gauge(Group.alone(), (4, 3, 2, 3))
     links = gauge.links
     smearing.stout(gauge, 0.3, 2, space_only=space_only)
     directions = list(range(3 if space_only else 4))
@@ -162,7 +150,7 @@ def test_stout_as_by_numpy(space_only: bool) -> None:
     ("extents", "space_only"), [((2, 4, 2, 4), False), ((2, 4, 4, 2), True), ((4, 6), False)]
 )
 def test_hyp_as_by_numpy(extents: tuple[int, ...], space_only: bool) -> None:
-    gauge = smooth_field(extents)
+    gauge = thermal_gauge(extents)
     links = gauge.links
     smearing.hyp(gauge, (0.7, 0.5, 0.4), space_only=space_only)
     directions = frozenset(range(len(extents) - space_only))
@@ -171,14 +159,14 @@ def test_hyp_as_by_numpy(extents: tuple[int, ...], space_only: bool) -> None:
         expected[..., mu, :, :] = reference.hyp_link(links, (0.4, 0.5, 0.7), mu, directions - {mu})
     np.testing.assert_allclose(gauge.links, expected, atol=1e-12)
     assert gauge.deviation().value < 1e-13
-    again = smooth_field(gauge.geometry.extents)
+    again = thermal_gauge(gauge.geometry.extents)
     smearing.hyp(again, (0.7, 0.5, 0.4), 2, space_only=space_only)
     smearing.hyp(gauge, (0.7, 0.5, 0.4), space_only=space_only)
     assert again.links.tobytes() == gauge.links.tobytes()
 
 
 def test_very_large_exponents() -> None:
-    gauge = random_field((2, 2, 3, 2))
+    gauge = random_gauge(Group.alone(), (2, 2, 3, 2))
     links = gauge.links
     smearing.stout(gauge, 20.0)
     old = links[..., 1, :, :]
@@ -190,8 +178,8 @@ def test_very_large_exponents() -> None:
 def test_everything_is_covariant() -> None:
     """Smearing commutes with gauge transformations."""
     extents = (4, 4, 2, 4)
-    turn = random_field(extents, seed=8).links[..., 0, :, :]
-    plain, turned = smooth_field(extents), smooth_field(extents)
+    turn = random_gauge(Group.alone(), extents).links[..., 0, :, :]
+    plain, turned = thermal_gauge(extents), thermal_gauge(extents)
     turned.set_links(reference.transformed(plain.links, turn))
     for name in smearing.FAT_LINKS:
         one, other = smearing.fat_links(plain, name), smearing.fat_links(turned, name)
@@ -209,7 +197,7 @@ def test_everything_is_covariant() -> None:
         lambda g: gradient_flow(g, 0.1, step=0.05, action="zeuthen")[0].copy_to(g),
     )
     for smear in smearings:
-        one, other = smooth_field(extents), smooth_field(extents)
+        one, other = thermal_gauge(extents), thermal_gauge(extents)
         other.set_links(reference.transformed(one.links, turn))
         smear(one)
         smear(other)
@@ -220,8 +208,7 @@ def test_the_same_bits_on_every_grid() -> None:
     extents = (8, 4, 2, 8)
 
     def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[Group, Gauge, list[np.ndarray]]:
-        gauge = Gauge(group, extents, grid)
-        gauge.set_random(5)
+        gauge = random_gauge(group, extents, grid)
         hisq = smearing.hisq_links(gauge, naik_epsilon=0.1)
         found = [hisq.fat, hisq.long_links, hisq.unitary, *smearing.fat_links(gauge, precision="single")[:2]]
         smearing.ape(gauge, 0.4, 1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge
 from grids import lattices
 from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Geometry, Staggered
@@ -222,8 +223,7 @@ def test_bad_input_is_refused() -> None:
 
 
 def test_naik_epsilon_changes_the_links_in_proportion() -> None:
-    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
-    gauge.set_random(2)
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
     rng = np.random.default_rng(1)
     field = rng.normal(size=(*gauge.geometry.block_shape, 3, 2)) @ [1, 1j]
     # The operator without it takes another path, in C++. Weights of paths are linear in epsilon.

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge
 from onehop import BadInput, Group
 from onehop.lattice import Geometry, Staggered, smearing
 from onehop.lattice.phases import with_staggered_phases
 from staggered_reference import (
     dslash_site_by_site,
     phase_change,
-    random_gauge,
     some_field,
 )
 from threads import run_threads

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from commands import Command
+from gauge_fields import random_gauge
 from gauge_files import lime_file, lime_sums
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, thermalize, write_gauge
@@ -15,7 +16,6 @@ from staggered_reference import (
     coordinates,
     dslash_by_numpy,
     dslash_of_links,
-    random_gauge,
     random_links,
     some_field,
 )

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import wilson_reference as reference
+from gauge_fields import random_gauge
 from grids import lattices
 from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Wilson, wilson_kappa
 from threads import run_threads
-from wilson_reference import TOLERANCE, close, gamma5, random_gauge, some_field
+from wilson_reference import TOLERANCE, close, gamma5, some_field
 
 
 def parity(extents: tuple[int, ...]) -> np.ndarray:

@@ -9,11 +9,12 @@ import pytest
 
 import wilson_reference as reference
 from commands import Command
+from gauge_fields import random_gauge
 from onehop import BadInput, Group
 from onehop.lattice import Gauge, Wilson, WilsonSolve, thermalize, write_gauge
 from ranks import Ranks
 from threads import run_threads
-from wilson_reference import random_gauge, some_field
+from wilson_reference import some_field
 
 
 @pytest.mark.parametrize("method", ["auto", "bicgstab", "cgnr"])

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gauge_fields import random_gauge
 from onehop import Group
 from onehop.cli import main
 from onehop.error import BadInput
-from onehop.lattice import Gauge, Geometry, Staggered, Wilson
+from onehop.lattice import Geometry, Staggered, Wilson
 from onehop.machine import traffic_of
 from onehop.predict import predict_solver
 from onehop.predict.lattice import _action, _halo, balanced_grid
@@ -20,8 +21,7 @@ EXTENTS = (4, 4, 4, 8)
 
 
 def solved(action: str, precision: str, recon: int, iterations: int) -> Any:
-    gauge = Gauge(Group.alone(), EXTENTS)
-    gauge.set_random(3)
+    gauge = random_gauge(Group.alone(), EXTENTS)
     rng = np.random.default_rng(1)
     spins = (4,) if action in ("wilson", "clover") else ()
     shape = (*EXTENTS[::-1], *spins, 3)

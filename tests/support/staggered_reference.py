@@ -2,9 +2,6 @@
 
 import numpy as np
 
-from onehop import Group
-from onehop.lattice import Gauge
-
 
 def coordinates(extents: tuple[int, ...]) -> list[np.ndarray]:
     """Of every site, direction 0 first, each of the shape of the lattice."""
@@ -51,12 +48,6 @@ def some_field(extents: tuple[int, ...], seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     shape = (*extents[::-1], 3)
     return random.normal(size=shape) + 1j * random.normal(size=shape)
-
-
-def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
-    gauge = Gauge(group, extents, grid)
-    gauge.set_random(4)
-    return gauge
 
 
 def dslash_site_by_site(links: np.ndarray, field: np.ndarray, order: str, antiperiodic: bool) -> np.ndarray:

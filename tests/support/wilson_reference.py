@@ -5,9 +5,6 @@ And the fields that their tests begin with.
 
 import numpy as np
 
-from onehop import Group
-from onehop.lattice import Gauge
-
 SIGMA = np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
 ONE = np.eye(2)
 # gamma_k = -sigma_2 (x) sigma_k but for the sign of the second, gamma_4 = sigma_1 (x) 1.
@@ -90,12 +87,6 @@ def some_field(extents: tuple[int, ...], seed: int, *front: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     shape = (*front, *extents[::-1], 4, 3)
     return random.normal(size=shape) + 1j * random.normal(size=shape)
-
-
-def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
-    gauge = Gauge(group, extents, grid)
-    gauge.set_random(4)
-    return gauge
 
 
 def close(found: np.ndarray, expected: np.ndarray, precision: str = "double") -> None:
