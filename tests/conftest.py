@@ -70,11 +70,12 @@ def ranks(tmp_path: Path) -> Iterator[Ranks]:
 def command(capsys: pytest.CaptureFixture[str]) -> Command:
     """Runs a command of onehop on one rank in this process, which takes a tenth of the time of a process of its own."""
 
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: object, status: int | None = None) -> subprocess.CompletedProcess[str]:
         words = [str(one) for one in arguments]
         capsys.readouterr()
         code = main(words)
         out, err = capsys.readouterr()
+        assert status in (None, code), f"exit code {code}: {out}{err}"
         return subprocess.CompletedProcess(words, code, out, err)
 
     return run

@@ -74,8 +74,7 @@ def test_versions_are_found_without_importing() -> None:
 
 @pytest.mark.alone  # doctor reports what it cannot do in time
 def test_all_is_well_here(ranks: Ranks, tmp_path: Path) -> None:
-    done = ranks.onehop("doctor", "--json", tmp_path / "doctor.json", timeout=110)
-    assert done.returncode == 0
+    ranks.onehop("doctor", "--json", tmp_path / "doctor.json", timeout=110, status=0)
     result = json.loads((tmp_path / "doctor.json").read_text())
     assert result["ok"] is True
     assert result["version"] == onehop.__version__
@@ -102,8 +101,7 @@ def test_rank_count_that_the_launcher_promised_is_not_there(monkeypatch: pytest.
 
 def test_rank_that_does_not_know_its_number(ranks: Ranks) -> None:
     ranks.environment.update(PMI_SIZE="3", ONEHOP_MPI="none")
-    done = ranks.onehop("doctor", "--no-tests", "--json", "-")
-    assert done.returncode == 1
+    done = ranks.onehop("doctor", "--no-tests", "--json", "-", status=1)
     launch = next(one for one in json.loads(done.stdout)["findings"] if one["name"] == "launch")
     assert launch["state"] == "broken"
     assert "one rank of 3" in launch["text"]

@@ -162,8 +162,7 @@ sys.exit(main(["machines", *sys.argv[1:]]))
     [("atexit.register(interrupt)", []), ("failure.exit_code = interrupt", ["no-such-machine"])],
 )
 def test_interrupts_at_the_end_are_quiet(when: str, words: list[str], ranks: Ranks) -> None:
-    done = ranks.run_python("-c", LATE.format(when=when), *words)
-    assert done.returncode == 130
+    done = ranks.run_python("-c", LATE.format(when=when), *words, status=130)
     assert len(done.stderr.splitlines()) == len(words), done.stderr
 
 
@@ -182,8 +181,7 @@ import onehop
 
 
 def test_nothing_slow_is_imported_before_interrupts_are_quiet(ranks: Ranks) -> None:
-    done = ranks.run_python("-c", FIRST_IMPORTS)
-    assert done.returncode == 0, done.stderr
+    done = ranks.run_python("-c", FIRST_IMPORTS, status=0)
     assert {*done.stdout.split()} - {"__future__"} == {
         "onehop",
         "onehop._current_folder",

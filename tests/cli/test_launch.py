@@ -50,8 +50,7 @@ def test_ranks_have_the_variables_of_torch(ranks: Ranks) -> None:
 
 def test_missing_program_is_bad_input(ranks: Ranks) -> None:
     for name in ("no_such_program", "no_such_program.py", "./no_such_program"):
-        done = ranks.onehop("launch", "-n", 2, name)
-        assert done.returncode == 2
+        done = ranks.onehop("launch", "-n", 2, name, status=2)
         assert "no_such_program" in done.stderr
         assert "Traceback" not in done.stderr
 
@@ -82,8 +81,7 @@ def test_first_failure_ends_the_launch_with_its_code(ranks: Ranks) -> None:
             sys.exit(7)
         time.sleep(1000)
     """
-    done = ranks.launch(3, source)
-    assert done.returncode == 7
+    done = ranks.launch(3, source, status=7)
     assert done.stderr == "onehop: rank 2 failed with exit code 7; the others were stopped\n"
 
 
@@ -126,8 +124,7 @@ def test_killed_rank_is_named_with_its_signal(ranks: Ranks, number: signal.Signa
             os.kill(os.getpid(), {number})
         time.sleep(1000)
     """
-    done = ranks.launch(2, source)
-    assert done.returncode == 128 + number
+    done = ranks.launch(2, source, status=128 + number)
     assert (
         f"rank 1 was killed by signal {int(number)} ({number.name}); the others were stopped" in done.stderr
     )
@@ -146,8 +143,7 @@ WAIT_FOR_EVER = """
 
 
 def test_rank_that_lost_its_peer_is_not_blamed(ranks: Ranks) -> None:
-    done = ranks.launch(3, WAIT_FOR_EVER, *SURVIVORS)
-    assert done.returncode == 137
+    done = ranks.launch(3, WAIT_FOR_EVER, *SURVIVORS, status=137)
     assert done.stderr.splitlines()[-1].startswith("onehop: rank 1 was killed by signal 9 (SIGKILL)")
     assert "onehop.error.PeerLost" in done.stderr
 
@@ -161,8 +157,7 @@ def test_rank_that_ends_early_without_an_error(ranks: Ranks) -> None:
         if group.rank == 1:
             ends.receive[peer].get(np.zeros(1))
     """
-    done = ranks.launch(2, source)
-    assert done.returncode == 3
+    done = ranks.launch(2, source, status=3)
     assert "onehop.error.PeerLost" in done.stderr
     assert (
         "rank 1 failed with exit code 3 (it lost a peer: rank 0 had already ended with exit code 0)"
@@ -181,8 +176,7 @@ def test_rank_that_ends_early_without_an_error(ranks: Ranks) -> None:
     ],
 )
 def test_exit_codes_of_a_users_program(ranks: Ranks, raised: str, code: int) -> None:
-    done = ranks.launch(1, f"import onehop\nraise {raised}")
-    assert done.returncode == code
+    done = ranks.launch(1, f"import onehop\nraise {raised}", status=code)
     assert ("Traceback" in done.stderr) == (not raised.startswith("SystemExit"))
 
 
@@ -253,8 +247,7 @@ def test_json_tells_how_each_rank_ended(ranks: Ranks) -> None:
         if rank == 2:
             time.sleep(1000)
     """
-    done = ranks.launch(3, source, "--json", "end.json")
-    assert done.returncode == 7
+    ranks.launch(3, source, "--json", "end.json", status=7)
     told = json.loads((ranks.folder / "end.json").read_text())
     assert (told["exit_code"], told["failed"]) == (7, 1)
     assert told["command"][-1] == str(ranks.folder / "program.py")

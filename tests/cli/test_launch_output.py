@@ -11,8 +11,9 @@ def lines_of(text: str) -> list[str]:
 
 
 def test_every_line_carries_its_rank(ranks: Ranks) -> None:
-    done = ranks.launch(3, "import os; print('one'); print('two of', os.environ['ONEHOP_RANKS'], end='')")
-    assert done.returncode == 0
+    done = ranks.launch(
+        3, "import os; print('one'); print('two of', os.environ['ONEHOP_RANKS'], end='')", status=0
+    )
     assert done.stderr == ""
     assert lines_of(done.stdout) == [
         "[0] one", "[0] two of 3", "[1] one", "[1] two of 3", "[2] one", "[2] two of 3",
@@ -57,8 +58,7 @@ def test_last_words_of_a_failed_rank_are_shown_even_if_it_is_not_rank_0(ranks: R
             sys.exit("something went wrong")
         time.sleep(60)
     """
-    done = ranks.launch(2, source, "--prefix", "rank0")
-    assert done.returncode == 1
+    done = ranks.launch(2, source, "--prefix", "rank0", status=1)
     assert "[1] something went wrong" in done.stderr
 
 

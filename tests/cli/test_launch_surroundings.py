@@ -30,8 +30,7 @@ def test_ranks_are_bound_to_cores_of_their_own(ranks: Ranks) -> None:
 
 def test_more_cores_than_there_are(ranks: Ranks) -> None:
     here = len(os.sched_getaffinity(0))
-    done = ranks.launch(2, "print('never')", "--cores", here)
-    assert done.returncode == (2 if here > 1 else 0)
+    done = ranks.launch(2, "print('never')", "--cores", here, status=2 if here > 1 else 0)
     done = ranks.launch(1, "print('never')", "--cores", here + 1)
     assert (done.returncode, done.stdout) == (2, "")
     assert f"expected {here + 1} cores" in done.stderr
@@ -111,8 +110,7 @@ def test_a_refused_call_of_a_library_is_named_in_one_line(ranks: Ranks) -> None:
 def test_a_sandbox_without_sockets_has_no_mpiexec(ranks: Ranks, call: str) -> None:
     """Open MPI's own text, or a rank that waits, would be all that the user sees."""
     source = "from onehop.launch import launch_under_mpi; launch_under_mpi(2, ['true'])"
-    done = ranks.run_python(refused_calls.__file__, "EPERM", call, sys.executable, "-c", source)
-    assert done.returncode == 1
+    done = ranks.run_python(refused_calls.__file__, "EPERM", call, sys.executable, "-c", source, status=1)
     told = done.stderr.splitlines()[-1]
     assert "the system refuses socket, setsockopt, bind, listen or connect (Operation not permitted)" in told
     source = (
@@ -127,9 +125,8 @@ def test_a_sandbox_without_sockets_has_no_mpiexec(ranks: Ranks, call: str) -> No
 def test_a_sandbox_in_which_mpiexec_would_hang(ranks: Ranks) -> None:
     source = "from onehop.launch import launch_under_mpi; launch_under_mpi(2, ['true'])"
     done = ranks.run_python(
-        refused_calls.__file__, "EPERM", "sched_getaffinity", sys.executable, "-c", source
+        refused_calls.__file__, "EPERM", "sched_getaffinity", sys.executable, "-c", source, status=1
     )
-    assert done.returncode == 1
     assert (
         "refuses sched_getaffinity (Operation not permitted), without which Open MPI's mpiexec" in done.stderr
     )
@@ -187,8 +184,9 @@ def test_other_number_of_ranks_than_the_launch(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_launch_inside_a_launch_is_refused(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", 2, sys.executable, "-m", "onehop", "launch", "-n", "2", "true")
-    assert done.returncode == 2
+    done = ranks.onehop(
+        "launch", "-n", 2, sys.executable, "-m", "onehop", "launch", "-n", "2", "true", status=2
+    )
     assert "expected `onehop launch` outside of a launch" in done.stderr
 
 
@@ -208,8 +206,7 @@ def test_torchrun_inside_a_launch_is_refused(ranks: Ranks) -> None:
             print(error)
     """
     ranks.environment["TORCHELASTIC_RUN_ID"] = "outer"
-    done = ranks.launch(2, source)
-    assert done.returncode == 0, done.stderr
+    done = ranks.launch(2, source, status=0)
     for rank in (0, 1):
         assert (
             f"[{rank}] torchrun started this program as rank {2 * rank + 1} of 4, but inside" in done.stdout

@@ -298,9 +298,8 @@ def test_codecs_compress_above_a_size() -> None:
 
 def test_benchmark_has_the_columns_of_nccl_tests(ranks: Ranks) -> None:
     done = ranks.onehop(
-        "bench", "allreduce", "-n", 2, "--sizes", "8,64K", "--mpi", "none", "--quick", "--json", "-"
+        "bench", "allreduce", "-n", 2, "--sizes", "8,64K", "--mpi", "none", "--quick", "--json", "-", status=0
     )
-    assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)["rows"]
     assert [(row["case"], row["bytes"], row["count"]) for row in rows] == [
         ("8 B raw", 8, 2),

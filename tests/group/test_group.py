@@ -87,8 +87,7 @@ def test_timeout_from_the_environment(ranks: Ranks) -> None:
             ends.receive[peer].get(np.zeros(1))
         time.sleep(10)
     """
-    done = ranks.launch(2, source)
-    assert done.returncode == 1
+    done = ranks.launch(2, source, status=1)
     assert "onehop.error.Timeout" in done.stderr
 
 
@@ -149,6 +148,5 @@ ABORTS = """
 
 
 def test_aborting_a_group_ends_the_waits_of_all_its_ranks(ranks: Ranks) -> None:
-    done = ranks.launch(3, ABORTS)
-    assert done.returncode == 0, done.stderr
+    done = ranks.launch(3, ABORTS, status=0)
     assert done.stdout.count("gave up") == 3

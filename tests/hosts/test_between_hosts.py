@@ -159,8 +159,7 @@ def _bench(tmp_path: Path, *words: str) -> list[dict[str, Any]]:
     """The rows of a benchmark on two emulated hosts."""
     out = tmp_path / "out.json"
     line = [sys.executable, "-m", "onehop", "bench", *words, "--hosts", "2", "--quick", "--json", str(out)]
-    done = completed(line, timeout=100)
-    assert done.returncode == 0, done.stderr
+    completed(line, timeout=100, status=0)
     return json.loads(out.read_text())["rows"]
 
 

@@ -333,8 +333,7 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     slow = 3 + autoregressive(rng, 200, 0.95)
     parts = {"correlators__pion": correlators(rng, 200), "correlators__rho": rng.normal(size=(200, 24))}
     write_measurements(str(stored), measurements(**parts, charge=slow))
-    done = command("lattice", "analyse", stored, "--plot", plot, "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = command("lattice", "analyse", stored, "--plot", plot, "--json", "-", status=0)
     named = {one["name"]: one for one in json.loads(done.stdout)["quantities"]}
     assert named["charge"]["error"] is named["charge"]["jackknife_error"] is None
     assert (
@@ -347,8 +346,7 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
     assert plot.stat().st_size > 1000
     noise = measurements(correlators__pion=rng.normal(size=(100, 24)))
     write_measurements(str(stored), noise)
-    done = command("lattice", "analyse", stored)
-    assert done.returncode == 1
+    done = command("lattice", "analyse", stored, status=1)
     assert "error: pion_mass: no plateau" in done.stderr
     for words, says in (
         ((stored, "--skip", 96), "expected at least 5 configurations behind those that are skipped, found 4"),
@@ -356,8 +354,7 @@ def test_the_command_says_what_has_no_error_or_no_plateau(tmp_path: Path, comman
         ((tmp_path / "none.h5",), "none.h5: No such file"),
         ((plot,), "cannot read measurements from"),
     ):
-        refused = command("lattice", "analyse", *words)
-        assert refused.returncode == 2
+        refused = command("lattice", "analyse", *words, status=2)
         assert says in refused.stderr
 
 

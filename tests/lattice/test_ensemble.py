@@ -34,8 +34,7 @@ MAKE = (
 
 
 def report(command: Command, *words: object) -> dict:
-    done = command(*words, "--json", "-")
-    assert done.returncode == 0, done.stderr
+    done = command(*words, "--json", "-", status=0)
     return json.loads(done.stdout)
 
 
@@ -155,8 +154,7 @@ def test_a_file_is_reproduced_on_any_ranks(
     assert more["sha256"] == gauge.sha256()
     assert report(command, "lattice", "reproduce", tmp_path / "b.lime")["same"]
     shutil.copy(single, file)  # another start than that of the recipe
-    refused = command("lattice", "reproduce", tmp_path / "b.lime")
-    assert refused.returncode == 2
+    refused = command("lattice", "reproduce", tmp_path / "b.lime", status=2)
     assert "it is another file than the one that the run began with" in refused.stderr
 
 
@@ -165,8 +163,7 @@ def test_reproduce_finds_other_bits(run: Path, command: Command, tmp_path: Path)
     data = file.read_bytes()
     assert b'"done": 5' in data
     file.write_bytes(data.replace(b'"beta": 5.6', b'"beta": 5.7'))
-    refused = command("lattice", "reproduce", file)
-    assert refused.returncode == 2
+    refused = command("lattice", "reproduce", file, status=2)
     assert "expected the recipe of its links, which" in refused.stderr
     assert command("lattice", "convert", run / "000002.lime", "-o", tmp_path / "c.lime").returncode == 0
     assert command("lattice", "reproduce", tmp_path / "c.lime").returncode == 2  # without a recipe
@@ -180,8 +177,7 @@ def test_bad_folders_of_ensembles(run: Path, command: Command) -> None:
         ((*MAKE[:-3], 4, *MAKE[-2:], "--keep", 6), "expected 000006.lime of an ensemble"),
         ((*other_beta, "--keep", 6), "another run, with beta 5.6 instead of 5.9"),
     ):
-        refused = command(*words, "-o", run)
-        assert refused.returncode == 2
+        refused = command(*words, "-o", run, status=2)
         assert says in refused.stderr
         assert {path.name: path.read_bytes() for path in run.iterdir()} == before
     for name in ("000005", "000011"):
@@ -270,8 +266,7 @@ def test_links_that_no_checksum_tells_are_compared(run: Path, command: Command, 
             parts = dict(lime_parts(sorted(run.glob("*.lime"))[which].read_bytes()))
             parts["scidac-checksum"] = wrong
             file.write_bytes(lime_file([one for one in parts.items() if one[1]]))
-            done = command("lattice", "measure", file, "-o", stored, "--accept-checksum")
-            assert done.returncode == status, done.stderr
+            done = command("lattice", "measure", file, "-o", stored, "--accept-checksum", status=status)
         assert "expected the links that were measured, with the hash" in done.stderr
         stored.unlink()
 
@@ -323,8 +318,7 @@ def test_sources_momenta_and_noise_of_an_ensemble(
     assert found["series"]["condensate"][1] == pytest.approx(condensate, rel=1e-7)
     other = command("lattice", "measure", *files, "-o", stored, *how[:-1], 5)
     assert "measured with other options, seed 4 instead of 5" in other.stderr
-    outside = command("lattice", "measure", files[0], *how[:6], "--source-at", "4x0x0x0")
-    assert outside.returncode == 2
+    outside = command("lattice", "measure", files[0], *how[:6], "--source-at", "4x0x0x0", status=2)
     assert "expected a source inside the lattice of 4x4x2x4, found 4x0x0x0" in outside.stderr
     words = ("lattice", "measure", files[0], "--quarks", "hisq", "--mass", 1, "--source", "wall")
     wall = report(command, *words)

@@ -73,8 +73,7 @@ def suite(tmp_path: Path) -> Path:
 def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
     report = ranks.folder / "q.json"
     options = ("-n", 2, "--seed", 1, "--json", report)
-    done = ranks.onehop("quantum", "qedc", suite, *options, "--", *["-min", "3", "-b", "elsewhere"])
-    assert done.returncode == 0, done.stderr
+    done = ranks.onehop("quantum", "qedc", suite, *options, "--", *["-min", "3", "-b", "elsewhere"], status=0)
     assert done.stdout.count("COUNTS [{'001': 25}, {'001': 25}]") == 1
     found = json.loads(report.read_text())
     assert (found["ranks"], found["circuits"]) == (2, 4)
@@ -82,12 +81,10 @@ def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
 
 
 def test_bad_input_is_refused(suite: Path, ranks: Ranks) -> None:
-    done = ranks.onehop("quantum", "qedc", "none.py", "-n", 2)
-    assert done.returncode == 2
+    done = ranks.onehop("quantum", "qedc", "none.py", "-n", 2, status=2)
     assert "there is no benchmark none.py" in done.stderr
     suite.write_text("import a_package_that_is_not_there\n")
-    done = ranks.onehop("quantum", "qedc", suite)
-    assert done.returncode == 2
+    done = ranks.onehop("quantum", "qedc", suite, status=2)
     assert "pip install a-package-that-is-not-there" in done.stderr
 
 

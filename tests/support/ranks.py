@@ -25,9 +25,13 @@ SURVIVORS = ("--grace", 100)
 PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
 
 
-def completed(line: Sequence[str | Path], **more: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program and return what it writes, whatever its exit code."""
-    return subprocess.run(line, capture_output=True, text=True, check=False, **{"timeout": PATIENCE, **more})
+def completed(
+    line: Sequence[str | Path], *, status: int | None = None, **more: Any
+) -> subprocess.CompletedProcess[str]:
+    """Run a program, which must end with the exit code `status`, and return what it writes. None: with any."""
+    done = subprocess.run(line, capture_output=True, text=True, check=False, **{"timeout": PATIENCE, **more})
+    assert status in (None, done.returncode), f"exit code {done.returncode}: {done.stdout}{done.stderr}"
+    return done
 
 
 class Ranks:
@@ -61,9 +65,9 @@ class Ranks:
         """Run a command of onehop and wait for it."""
         return self.run([sys.executable, "-m", "onehop", *map(str, arguments)], **more)
 
-    def run_python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run_python(self, *arguments: str, status: int | None = None) -> subprocess.CompletedProcess[str]:
         """Run Python without a launcher and wait for it."""
-        return self.run([sys.executable, *arguments], cwd=self.folder)
+        return self.run([sys.executable, *arguments], status=status, cwd=self.folder)
 
     def launch(
         self, ranks: int, source: str, *options: object, **more: Any
@@ -72,14 +76,16 @@ class Ranks:
         more.setdefault("cwd", self.folder)
         return self.onehop("launch", "-n", ranks, *options, self.script(source), **more)
 
-    def mpiexec(self, ranks: int, *command: str, mpi: str | None = None) -> subprocess.CompletedProcess[str]:
+    def mpiexec(
+        self, ranks: int, *command: str, mpi: str | None = None, status: int | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command on ranks under an MPI's mpiexec and wait for it; the test is skipped if there is none."""
         try:
             launcher = find_mpi_launcher(mpi)
         except BadInput as error:
             pytest.skip(str(error))
         line, environment = mpi_command(launcher, ranks, [sys.executable, *command])
-        return self.run(line, env={**environment, **self.environment})
+        return self.run(line, status=status, env={**environment, **self.environment})
 
     def torchrun(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run a program of torch on two ranks and wait for it."""

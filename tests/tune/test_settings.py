@@ -136,13 +136,11 @@ def test_save_leaves_nothing_but_the_file(tmp_path: Path) -> None:
 def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     file = tmp_path / "cache" / "tuning.json"
     ranks.environment["ONEHOP_TUNING"] = str(file)
-    done = ranks.onehop("tune", "--seconds", "0.2", "--dry-run", "--json", "-", timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = ranks.onehop("tune", "--seconds", "0.2", "--dry-run", "--json", "-", timeout=100, status=0)
     assert json.loads(done.stdout)["written"] is False
     assert not file.exists()
 
-    done = ranks.onehop("tune", "--seconds", "0.2", "--json", "-", timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = ranks.onehop("tune", "--seconds", "0.2", "--json", "-", timeout=100, status=0)
     result = json.loads(done.stdout)
     assert result["written"] is True
     assert len(result["rows"]) == len(CLASSES) + 3 + 2 * len(SIZES)
@@ -190,8 +188,7 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
 
 
 def test_tune_is_not_for_ranks(ranks: Ranks) -> None:
-    done = ranks.onehop("launch", "-n", "2", sys.executable, "-m", "onehop", "tune")
-    assert done.returncode == 2
+    done = ranks.onehop("launch", "-n", "2", sys.executable, "-m", "onehop", "tune", status=2)
     assert "expected no launch" in done.stderr
 
 
