@@ -44,19 +44,14 @@ def circuit() -> quantum.Circuit:
     return quantum.Circuit(1, 1).h(0).measure(0, 0)
 
 
+TAKES = "; it takes (ranks, elements, element_bytes, only_rank) and returns a Schedule"
 CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: quantum.simulate(circuit(), shots=1e3),
         "shots: expected a whole number, found 1000.0; write 1000",
     ),
-    (
-        lambda: quantum.simulate(circuit(), shots=0.5),
-        "shots: expected a whole number, found 0.5",
-    ),
-    (
-        lambda: quantum.simulate(circuit(), shots="10"),
-        "shots: expected a whole number, found '10'",
-    ),
+    (lambda: quantum.simulate(circuit(), shots=0.5), "shots: expected a whole number, found 0.5"),
+    (lambda: quantum.simulate(circuit(), shots="10"), "shots: expected a whole number, found '10'"),
     (lambda: quantum.simulate(circuit(), precision=2), "precision: expected a text, found 2"),
     (
         lambda: quantum.simulate(3),
@@ -64,13 +59,11 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: onehop.patterns.allgather(onehop.Group.alone(), np.zeros(3)),
-        "allgather: expected ranks to be a whole number, found a Group; it takes (ranks, elements, element_bytes, "
-        "only_rank) and returns a Schedule",
+        "allgather: expected ranks to be a whole number, found a Group" + TAKES,
     ),
     (
         lambda: onehop.patterns.allgather(2, 3),
-        "allgather: expected element_bytes, a whole number, found no such argument; it takes (ranks, elements, "
-        "element_bytes, only_rank) and returns a Schedule",
+        "allgather: expected element_bytes, a whole number, found no such argument" + TAKES,
     ),
     (
         lambda: onehop.patterns.allgather(2, 3, 4, root=0),
@@ -78,8 +71,7 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: onehop.patterns.allgather(2, 3, 4, "0"),
-        "allgather: expected only_rank to be a whole number or None, found '0'; it takes (ranks, elements, "
-        "element_bytes, only_rank) and returns a Schedule",
+        "allgather: expected only_rank to be a whole number or None, found '0'" + TAKES,
     ),
     (
         lambda: onehop.Group.alone().allgather("text"),
@@ -88,12 +80,9 @@ CASES: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: onehop.patterns.allgather(1 << 70, 1, 8),
         "allgather: expected ranks to be a whole number in the range of its type, found "
-        "1180591620717411303424; it takes (ranks, elements, element_bytes, only_rank) and returns a Schedule",
+        "1180591620717411303424" + TAKES,
     ),
-    (
-        lambda: quantum.Circuit(1).h(0.5),
-        "qubits: expected a whole number, found 0.5",
-    ),
+    (lambda: quantum.Circuit(1).h(0.5), "qubits: expected a whole number, found 0.5"),
     (
         lambda: setattr(quantum.Operation("measure", "m", [0]), "control_values", "x"),
         "Operation.control_values: expected a whole number, found 'x'",

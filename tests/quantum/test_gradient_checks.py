@@ -21,6 +21,7 @@ from threads import run_threads
 
 A = Parameter("a")
 ONE = Circuit(2, 1).rx(A, 0)
+COMPILED = quantum.compile(ONE)
 TWO_LETTERS = PauliSum((PauliTerm(1.0, ((0, "X"), (0, "Z"))),))
 
 
@@ -74,22 +75,19 @@ def _repeated() -> None:
         (lambda: NoiseModel.parse("readout=1,1,1"), "one number, two for readout, three for pauli"),
         (_repeated, "expected parameters of different names, found 'a' twice"),
         (lambda: ONE.bind([10**400]), "parameter 'a': expected a number below"),
-        (lambda: quantum.compile(ONE).run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),
-        (lambda: quantum.compile(ONE).run_many(np.array([["b"]]), ["Z0"]), "expected a finite number"),
-        (lambda: quantum.compile(ONE).run_many([["b"]], ["Z0"]), "expected a finite number"),
+        (lambda: COMPILED.run_many(np.array([[0.1 + 1j]]), ["Z0"]), "expected a finite number"),
+        (lambda: COMPILED.run_many(np.array([["b"]]), ["Z0"]), "expected a finite number"),
+        (lambda: COMPILED.run_many([["b"]], ["Z0"]), "expected a finite number"),
         (
-            lambda: quantum.compile(ONE).run_many(np.array([[0.1], [np.inf]]), ["Z0"]),
+            lambda: COMPILED.run_many(np.array([[0.1], [np.inf]]), ["Z0"]),
             r"binding 1: operation 0 \(rx\): parameter 'a': expected a finite number, found inf",
         ),
         (
-            lambda: quantum.compile(ONE).run([]),
+            lambda: COMPILED.run([]),
             r"operation 0 \(rx\): parameter 'a' has no value: expected a value for each of 1",
         ),
-        (
-            lambda: quantum.compile(ONE).run_many([[1], [1, 2]], ["Z0"]),
-            "binding 1: expected a value for each of 1",
-        ),
-        (lambda: quantum.compile(ONE).run_many({"a": [1, 2]}, ["Z0"]), "found one mapping; put it in a list"),
+        (lambda: COMPILED.run_many([[1], [1, 2]], ["Z0"]), "binding 1: expected a value for each of 1"),
+        (lambda: COMPILED.run_many({"a": [1, 2]}, ["Z0"]), "found one mapping; put it in a list"),
         (
             lambda: A * Parameter("b"),
             r"expected a linear expression of parameters, found the product of \(a\)",
@@ -116,7 +114,7 @@ def _repeated() -> None:
         (lambda: quantum.gradients(ONE, [1], ["Z0"], weights=[np.nan]), "weight 0: expected a finite number"),
         (lambda: quantum.gradients(ONE, [1], ["Z0"], weights="1"), "weight 0: expected a finite number"),
         (lambda: quantum.simulate(ONE.bind([1]), shots=1, seed=-1), r"from 0 to 2\^64 - 1, found -1"),
-        (lambda: quantum.compile(ONE).simulate([1], shots=1, seed=1.5), "seed: expected a whole number"),
+        (lambda: COMPILED.simulate([1], shots=1, seed=1.5), "seed: expected a whole number"),
         (
             lambda: quantum.simulate_density(ONE.bind([1]), shots=1, seed=1 << 64),
             "seed: expected a whole number",
@@ -145,10 +143,9 @@ def test_a_circuit_that_has_changed_is_not_the_compiled_one() -> None:
 
 
 def test_no_runs_have_no_values() -> None:
-    compiled = quantum.compile(ONE)
-    assert compiled.run_many([], ["Z0", "X0"]).shape == (0, 2)
-    assert compiled.run_many(np.zeros((0, 1)), ["Z0"]).shape == (0, 1)
-    assert compiled.run_many(np.zeros((3, 1)), []).shape == (3, 0)
+    assert COMPILED.run_many([], ["Z0", "X0"]).shape == (0, 2)
+    assert COMPILED.run_many(np.zeros((0, 1)), ["Z0"]).shape == (0, 1)
+    assert COMPILED.run_many(np.zeros((3, 1)), []).shape == (3, 0)
 
 
 def test_an_expression_without_parameters_is_a_number() -> None:
@@ -160,9 +157,8 @@ def test_an_expression_without_parameters_is_a_number() -> None:
 
 
 def test_arrays_of_other_types() -> None:
-    compiled = quantum.compile(ONE)
     for values in (np.array([[1]]), np.array([[1.0]], object), np.array([[1]], np.float32), [[1]]):
-        np.testing.assert_allclose(compiled.run_many(values, ["Z0"]), [[np.cos(1)]], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(COMPILED.run_many(values, ["Z0"]), [[np.cos(1)]], rtol=0, atol=1e-12)
 
 
 def test_an_operation_of_another_circuit_takes_indices() -> None:

@@ -32,54 +32,40 @@ DOUBLING = "gate g0 a { x a; }\n" + "".join(
 )
 MANY = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[40] q;\n'
 
+# Texts, and where and why they are refused.
 ATTACKS = {
-    "digits_2": (
-        HEAD_2 + f"rz({'9' * 5000}) q[0];",
-        "f.qasm:4:4: expected a number of fewer than 300 digits",
-    ),
-    "digits_3": (
-        HEAD_3 + f"rz({'9' * 5000}) q[0];",
-        "f.qasm:4:4: expected a number of fewer than 300 digits",
-    ),
-    "index": (HEAD_2 + f"x q[{'9' * 25}];", "f.qasm:4:5: expected an integer below 2^63"),
-    "version": (f"OPENQASM {'9' * 5000}.0;", "f.qasm:1:10: expected a number of fewer"),
-    "condition": (
-        HEAD_2 + f"creg c[2];\nif(c=={'9' * 20001}) x q[0];",
-        "f.qasm:5:7: expected a number of fewer",
-    ),
+    "digits_2": (HEAD_2 + f"rz({'9' * 5000}) q[0];", "4:4: expected a number of fewer than 300 digits"),
+    "digits_3": (HEAD_3 + f"rz({'9' * 5000}) q[0];", "4:4: expected a number of fewer than 300 digits"),
+    "index": (HEAD_2 + f"x q[{'9' * 25}];", "4:5: expected an integer below 2^63"),
+    "version": (f"OPENQASM {'9' * 5000}.0;", "1:10: expected a number of fewer"),
+    "condition": (HEAD_2 + f"creg c[2];\nif(c=={'9' * 20001}) x q[0];", "5:7: expected a number of fewer"),
     "register_2": (
         "OPENQASM 2.0;\nqreg q[999999999999];",
-        "f.qasm:2:1: expected registers of at most 10000 qubits together, found 999999999999",
+        "2:1: expected registers of at most 10000 qubits together, found 999999999999",
     ),
     "register_3": (
         "OPENQASM 3.0;\nqubit[1000000 * 1000000] q;",
-        "f.qasm:2:1: expected registers of at most 10000 qubits",
+        "2:1: expected registers of at most 10000 qubits",
     ),
-    "bits": ("OPENQASM 3.0;\nbit[100000000] b;", "f.qasm:2:1: expected registers of at most 6"),
+    "bits": ("OPENQASM 3.0;\nbit[100000000] b;", "2:1: expected registers of at most 6"),
     "hexadecimal": (
         f"OPENQASM 3.0;\nqubit[0x{'f' * 5000}] q;",
-        "f.qasm:2:7: expected a number of fewer than 300 digits",
+        "2:7: expected a number of fewer than 300 digits",
     ),
     "registers_2": (
         "OPENQASM 2.0;\n" + "".join(f"creg c{i}[40000];\n" for i in range(3000)) + "qreg q[2];",
-        "f.qasm:3:1: expected registers of at most 65536 bits together, found 80000",
+        "3:1: expected registers of at most 65536 bits together, found 80000",
     ),
     "registers_3": (
         "OPENQASM 3.0;\n" + "".join(f"bit[0x{40000:x}] c{i};\n" for i in range(3000)) + "qubit[2] q;",
-        "f.qasm:3:1: expected registers of at most 65536 bits together, found 80000",
+        "3:1: expected registers of at most 65536 bits together, found 80000",
     ),
-    "recursion_2": (HEAD_2 + "gate a x { a x; }\na q[0];", "f.qasm:4:12: 'a' is not defined"),
-    "recursion_3": (HEAD_3 + "gate a x { a x; }\na q[0];", "f.qasm:4:12: gate 'a' is not defined"),
-    "doubling_2": (HEAD_2 + DOUBLING + "g59 q[0];", "f.qasm:64:1: expected at most 10000000 operations"),
-    "doubling_3": (HEAD_3 + DOUBLING + "g59 q[0];", "f.qasm:64:1: expected at most 10000000 operations"),
-    "loop": (
-        HEAD_3 + "for int i in [0:100000000] { x q[0]; }",
-        "f.qasm:4:15: expected at most 10000000 operations",
-    ),
-    "empty_loop": (
-        HEAD_3 + "for int i in [0:100000000] { }",
-        "f.qasm:4:15: expected at most 10000000 operations",
-    ),
+    "recursion_2": (HEAD_2 + "gate a x { a x; }\na q[0];", "4:12: 'a' is not defined"),
+    "recursion_3": (HEAD_3 + "gate a x { a x; }\na q[0];", "4:12: gate 'a' is not defined"),
+    "doubling_2": (HEAD_2 + DOUBLING + "g59 q[0];", "64:1: expected at most 10000000 operations"),
+    "doubling_3": (HEAD_3 + DOUBLING + "g59 q[0];", "64:1: expected at most 10000000 operations"),
+    "loop": (HEAD_3 + "for int i in [0:100000000] { x q[0]; }", "4:15: expected at most 10000000 operations"),
+    "empty_loop": (HEAD_3 + "for int i in [0:100000000] { }", "4:15: expected at most 10000000 operations"),
     "loops": (
         HEAD_3 + "for int i in [0:999] { for int j in [0:999] { } }",
         "expected at most 100000 operations",
@@ -88,19 +74,16 @@ ATTACKS = {
         HEAD_3 + "int i; while (true) { i += 1; }",
         "4:8: expected a while loop of at most 6250 operations",
     ),
-    "comment": (HEAD_2 + "/* " * 300_000, "f.qasm:4:1: the comment that begins here has no end"),
-    "signs_2": (HEAD_2 + f"rz({'-' * 100_000}1) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
-    "powers": (HEAD_2 + f"rz(1{'^1' * 100_000}) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
-    "inverses": (HEAD_3 + "inv @ " * 3000 + "x q[0];", "f.qasm:4:1: expected at most 2000 operators"),
+    "comment": (HEAD_2 + "/* " * 300_000, "4:1: the comment that begins here has no end"),
+    "signs_2": (HEAD_2 + f"rz({'-' * 100_000}1) q[0];", "4:1: expected at most 2000 operators"),
+    "powers": (HEAD_2 + f"rz(1{'^1' * 100_000}) q[0];", "4:1: expected at most 2000 operators"),
+    "inverses": (HEAD_3 + "inv @ " * 3000 + "x q[0];", "4:1: expected at most 2000 operators"),
     "controls": (HEAD_3 + "ctrl(1000000) @ x q[0], q[1];", "expected 1 to 61 controls, found 1000000"),
-    "infinite_2": (HEAD_2 + "rz(1e400) q[0];", "f.qasm:4:1: gate 'rz': expected finite angles, found inf"),
-    "infinite_3": (HEAD_3 + "rz(1e400) q[0];", "f.qasm:4:1: gate 'rz': expected finite angles, found inf"),
+    "infinite_2": (HEAD_2 + "rz(1e400) q[0];", "4:1: gate 'rz': expected finite angles, found inf"),
+    "infinite_3": (HEAD_3 + "rz(1e400) q[0];", "4:1: gate 'rz': expected finite angles, found inf"),
     "infinite_product": (HEAD_2 + "u1(1e308*10) q[0];", "expected finite angles, found inf"),
     "infinite_power": (HEAD_3 + "pow(1e400) @ x q[0];", "expected a finite power"),
-    "not_a_number": (
-        HEAD_2 + "rz(1e400-1e400) q[0];",
-        "f.qasm:4:1: gate 'rz': expected finite angles, found",
-    ),
+    "not_a_number": (HEAD_2 + "rz(1e400-1e400) q[0];", "4:1: gate 'rz': expected finite angles, found"),
 }
 
 
@@ -111,7 +94,7 @@ def test_attacks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ONEHOP_QASM_OPERATIONS", "1e5")
     with pytest.raises(BadInput) as error:
         parse_qasm(text, name="f.qasm")
-    assert message in str(error.value)
+    assert (f"f.qasm:{message}" if message[0].isdigit() else message) in str(error.value)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500
 
@@ -261,7 +244,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "f.qasm"
     for command, name in (("run", "index"), ("plan", "doubling_2"), ("plan", "infinite_3")):
         file.write_text(ATTACKS[name][0])
-        assert ATTACKS[name][1].removeprefix("f.qasm") in refused([command, str(file)], capsys)
+        assert ATTACKS[name][1] in refused([command, str(file)], capsys)
 
 
 def test_memory_and_time_of_the_reader_are_limited(ranks: Ranks) -> None:
@@ -269,16 +252,16 @@ def test_memory_and_time_of_the_reader_are_limited(ranks: Ranks) -> None:
     file = ranks.folder / "f.qasm"
     file.symlink_to("/dev/zero")
     ranks.environment["ONEHOP_QASM_MEMORY_MIB"] = "4"
-    done = ranks.onehop("plan", file)
-    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1), done.stderr
-    assert "at most 4194304 bytes, found more" in done.stderr
+
+    def told() -> str:
+        (line,) = ranks.onehop("plan", file, status=2).stderr.strip().splitlines()
+        return line
+
+    assert "at most 4194304 bytes, found more" in told()
     file.unlink()
     file.write_text(HEAD_3 + "for int i in [0:100000] { x q[0]; }")
-    done = ranks.onehop("plan", file)
-    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1), done.stderr
-    assert "4:27: there is not enough memory to read the circuit" in done.stderr
+    assert "4:27: there is not enough memory to read the circuit" in told()
     file.write_text(HEAD_2)
     ranks.environment["ONEHOP_QASM_MEMORY_MIB"] = "40000"
     ranks.environment["ONEHOP_QASM_SECONDS"] = "1e-9"
-    done = ranks.onehop("plan", file)
-    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1), done.stderr
+    told()

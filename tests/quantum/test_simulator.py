@@ -416,39 +416,29 @@ def _compiled(group: Group) -> quantum.CompiledCircuit:
     return quantum.compile(circuit.rx(quantum.Parameter("a"), 0).cx(0, 1).cx(1, 2), group)
 
 
+H = quantum.Circuit(3).h(0)
+METHOD = "method, saved data, readout errors or trajectories"
+
+
 @pytest.mark.parametrize(
     ("what", "run"),
     [
         ("circuit", lambda g: quantum.simulate(quantum.Circuit(3).rx(0.1 + g.rank, 0), g, seed=1)),
         ("circuit", lambda g: quantum.simulate(quantum.Circuit(3).h(g.rank), g, seed=1)),
-        ("shots", lambda g: quantum.simulate(quantum.Circuit(3).h(0), g, shots=10 + g.rank, seed=1)),
-        ("seed", lambda g: quantum.simulate(quantum.Circuit(3).h(0), g, shots=10, seed=g.rank)),
-        (
-            "circuit",
-            lambda g: quantum.simulate_density(quantum.Circuit(3).h(0), g, noise=_noisy(0.1 + g.rank / 9)),
-        ),
-        (
-            "circuit",
-            lambda g: quantum.simulate_trajectories(
-                quantum.Circuit(3).h(0), g, noise=_noisy(0.1 + g.rank / 9)
-            ),
-        ),
+        ("shots", lambda g: quantum.simulate(H, g, shots=10 + g.rank, seed=1)),
+        ("seed", lambda g: quantum.simulate(H, g, shots=10, seed=g.rank)),
+        ("circuit", lambda g: quantum.simulate_density(H, g, noise=_noisy(0.1 + g.rank / 9))),
+        ("circuit", lambda g: quantum.simulate_trajectories(H, g, noise=_noisy(0.1 + g.rank / 9))),
         ("circuit", lambda g: quantum.simulate_density(quantum.Circuit(3).rx(0.1 + g.rank, 0), g)),
         ("observables", lambda g: quantum.simulate(_rotated(), g, observables=[f"Z{g.rank}"])),
         ("precision", lambda g: quantum.simulate(_rotated(), g, precision=("single", "double")[g.rank])),
-        (
-            "method, saved data, readout errors or trajectories",
-            lambda g: quantum.simulate_trajectories(_rotated(), g, noise=_misread(g.rank)),
-        ),
+        (METHOD, lambda g: quantum.simulate_trajectories(_rotated(), g, noise=_misread(g.rank))),
         ("circuit", lambda g: _on_tableaus(quantum.Circuit(3).h(g.rank), g)),
         ("circuit", lambda g: _on_tableaus(quantum.Circuit(3 + 20 * g.rank).h(0), g, method="auto")),
-        ("shots", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, shots=g.rank)),
-        ("seed", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, seed=g.rank)),
-        ("observables", lambda g: _on_tableaus(quantum.Circuit(3).h(0), g, observables=[f"Z{g.rank}"])),
-        (
-            "method, saved data, readout errors or trajectories",
-            lambda g: _on_tableaus(_rotated(), g, method=("statevector", "clifford")[g.rank]),
-        ),
+        ("shots", lambda g: _on_tableaus(H, g, shots=g.rank)),
+        ("seed", lambda g: _on_tableaus(H, g, seed=g.rank)),
+        ("observables", lambda g: _on_tableaus(H, g, observables=[f"Z{g.rank}"])),
+        (METHOD, lambda g: _on_tableaus(_rotated(), g, method=("statevector", "clifford")[g.rank])),
         ("seed", lambda g: quantum.DensityMatrix(1, g).measure([0], seed=g.rank)),
         ("circuit", lambda g: quantum.DensityMatrix(1, g).run(quantum.Circuit(1).ry(g.rank, 0))),
         ("shots", lambda g: quantum.DensityMatrix(1, g).sample(g.rank)),
