@@ -197,49 +197,32 @@ def test_repetitions_until_a_measurement() -> None:
         assert abs(odd - np.mean(theirs)) < 5 / np.sqrt(60 * 4)
 
 
+A = QUBITS[0]
+X, CIRCUIT = cirq.X(A), cirq.Circuit(cirq.X(A))
+
+
+def after(measured: Any, condition: Any) -> Any:
+    """Return a circuit that measures and does X under a condition."""
+    return cirq.Circuit(measured, X.with_classical_controls(condition))
+
+
 @pytest.mark.parametrize(
     ("run", "message"),
     [
         (lambda s: s.simulate(cirq.Circuit(cirq.IdentityGate(qid_shape=(3,)).on(cirq.LineQid(0, 3)))), "two levels"),
-        (lambda s: s.compute_amplitudes(cirq.Circuit(cirq.depolarize(0.1).on(QUBITS[0])), [0]), "found a channel"),
-        (lambda s: s.compute_amplitudes(cirq.Circuit(cirq.X(QUBITS[0])), [2]), "indices from 0 to 1"),
-        (lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0])), initial_state=[1, 1]), "norm 1"),
-        (lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0])), initial_state=[1, 0, 0]), "2 amplitudes"),
-        (
-            lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.X(QUBITS[0])), 1j * cirq.Z(QUBITS[0])),
-            "Hermitian",
-        ),
-        (lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.X(QUBITS[0])), cirq.Z(QUBITS[1])), "of the circuit"),
-        (
-            lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.measure(QUBITS[0])), cirq.Z(QUBITS[0])),
-            "without measurements",
-        ),
-        (
-            lambda s: s.simulate(cirq.Circuit(cirq.X(QUBITS[0]).with_classical_controls("z"))),
-            "expected a measurement with the key 'z' and the index -1 before it, found none",
-        ),
-        (
-            lambda s: s.run(
-                cirq.Circuit(
-                    cirq.measure(QUBITS[0], key="m"),
-                    cirq.X(QUBITS[0]).with_classical_controls(cirq.KeyCondition(cirq.MeasurementKey("m"), 1)),
-                )
-            ),
-            "expected a measurement with the key 'm' and the index 1 before it, found 1 with this key",
-        ),
-        (
-            lambda s: s.run(
-                cirq.Circuit(
-                    cirq.measure(*cirq.LineQubit.range(11), key="m"),
-                    cirq.X(QUBITS[0]).with_classical_controls(sympy.Symbol("m") > 3),
-                )
-            ),
-            "a condition of at most 10 measured bits, found one of 11",
-        ),
-        (
-            lambda s: s.simulate(cirq.Circuit(cirq.KrausChannel([np.eye(2)], key="k")(QUBITS[0]))),
-            "expected an operation with a matrix",
-        ),
+        (lambda s: s.compute_amplitudes(cirq.Circuit(cirq.depolarize(0.1).on(A)), [0]), "found a channel"),
+        (lambda s: s.compute_amplitudes(CIRCUIT, [2]), "indices from 0 to 1"),
+        (lambda s: s.simulate(CIRCUIT, initial_state=[1, 1]), "norm 1"),
+        (lambda s: s.simulate(CIRCUIT, initial_state=[1, 0, 0]), "2 amplitudes"),
+        (lambda s: s.simulate_expectation_values(CIRCUIT, 1j * cirq.Z(A)), "Hermitian"),
+        (lambda s: s.simulate_expectation_values(CIRCUIT, cirq.Z(QUBITS[1])), "of the circuit"),
+        (lambda s: s.simulate_expectation_values(cirq.Circuit(cirq.measure(A)), cirq.Z(A)), "without measurements"),
+        (lambda s: s.simulate(after([], "z")), "a measurement with the key 'z' and the index -1 before it, found none"),
+        (lambda s: s.run(after(cirq.measure(A, key="m"), cirq.KeyCondition(cirq.MeasurementKey("m"), 1))),
+         "expected a measurement with the key 'm' and the index 1 before it, found 1 with this key"),
+        (lambda s: s.run(after(cirq.measure(*cirq.LineQubit.range(11), key="m"), sympy.Symbol("m") > 3)),
+         "a condition of at most 10 measured bits, found one of 11"),
+        (lambda s: s.simulate(cirq.Circuit(cirq.KrausChannel([np.eye(2)], key="k")(A))), "an operation with a matrix"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(run: Any, message: str) -> None:

@@ -231,11 +231,7 @@ def test_times_by_size_are_tables_of_points(tmp_path: Path, capsys: pytest.Captu
         ("[[64, 2e-8], ", "[[64, 0], ", "memory.updates: expected finite bytes above 0"),
         ("one_way = {", "one_wey = {", "level[1]: expected only the keys"),
         ("[[8, 3e-7]", "[[-8, 3e-7]", "level[1].both_ways: expected finite bytes"),
-        (
-            "packed_piece = { value = 1",
-            "packed_piece = { value = -",
-            "memory.packed_piece: expected a finite",
-        ),
+        ("packed_piece = { value = 1e-9", "packed_piece = { value = -1", "packed_piece: expected a finite"),
     ],
 )
 def test_wrong_tables_are_refused(old: str, new: str, message: str) -> None:
