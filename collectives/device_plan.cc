@@ -116,7 +116,7 @@ void DevicePlan::list_messages(const Schedule& schedule, std::span<const DeviceA
   }
 }
 
-// Windows have the number of runs of every group, the flags of all messages, and two times those that arrive.
+// Windows have two words of every group, the flags of all messages, and two times those that arrive.
 void DevicePlan::place(Message message) {
   message.flags = flag_bytes_;
   flag_bytes_ += flags_of_message;
@@ -210,7 +210,7 @@ void DevicePlan::prepare_kernels(const std::vector<std::vector<Message>>& all) {
     const Message& other = *other_end(all, group_.rank(), message);
     const int receiver = message.incoming != 0 ? group_.rank() : message.peer;
     const auto& theirs = all[static_cast<std::size_t>(receiver)];
-    const std::int64_t control = flags_of_message * (std::ssize(theirs) + 1);
+    const std::int64_t control = flags_of_message * (std::ssize(theirs) + 2);
     SliceMessage& one = found.emplace_back();
     one.wire = reinterpret_cast<unsigned char*>(windows_->of(receiver) + control +
                                                 (message.incoming != 0 ? message : other).wire);

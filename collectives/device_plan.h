@@ -88,7 +88,7 @@ class DevicePlan {
   std::vector<Message> messages_;  // of each round, first those that leave
   std::vector<device::SlicePiece> pieces_;
   std::vector<std::int64_t> lists_;
-  std::int64_t flag_bytes_ = 4 * std::int64_t{device::most_slice_groups};  // with the numbers of runs
+  std::int64_t flag_bytes_ = 8 * std::int64_t{device::most_slice_groups};  // with the two words of every group
   std::int64_t incoming_bytes_ = 0, outgoing_bytes_ = 0, staging_bytes_ = 0;
   std::unique_ptr<DeviceWindows> windows_;
   std::uint32_t groups_ = 1;

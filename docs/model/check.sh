@@ -147,6 +147,8 @@ breaks assertion "cards, flags stored before the data" device -DFLAG_FIRST
 breaks assertion "cards, flags are no release" device -DWEAK -DPLAIN_FLAG
 breaks assertion "cards, a barrier is missing before the next flags" device -DREAD_LATE
 breaks assertion "cards, a kernel that is stopped goes on" device -DRANKS=3 -DMEETINGS=2 -DLOSS -DGO_ON
+breaks assertion "cards, a kernel gives up and does not say so" device -DLOSS -DMEETINGS=2 -DSILENT
+breaks assertion "cards, launches behind one that gave up" device -DRANKS=3 -DMEETINGS=2 -DLOSS -DLAUNCH_ON
 
 holds "messages of plans between cards, numbers wrap" device_plan
 holds "messages of plans between cards, one way" device_plan -DONE_WAY
@@ -163,6 +165,7 @@ breaks assertion "plans on cards, flags stored before the data" device_plan -DFL
 breaks assertion "plans on cards, flags are no release" device_plan -DWEAK -DPLAIN_FLAG
 breaks assertion "plans on cards, a barrier is missing before the flag" device_plan -DONE_WAY -DREAD_LATE
 breaks assertion "plans on cards, a kernel that is stopped goes on" device_plan -DRANKS=3 -DRUNS=2 -DLOSS -DGO_ON
+breaks assertion "plans on cards, launches behind one that gave up" device_plan -DRANKS=3 -DRUNS=2 -DLOSS -DLAUNCH_ON
 
 holds "a transport that must be driven" driven
 ends "a transport that must be driven" driven

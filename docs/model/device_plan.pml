@@ -3,12 +3,13 @@
  * numbers; the run after the next one waits for that second flag. Numbers of runs wrap at 4 here. The ranks are a ring, or with
  * -DONE_WAY a line, whose first one only sends. With -DLOSS the last rank may end at any moment; the processors of the others then
  * tell their kernels to stop, at any moment.
- * Checked: every rank unpacks what was packed in this run; all ranks end.
+ * A kernel that gives up tells its processor by a word, and another word in its window ends the launches behind it.
+ * Checked: a run behind which the processor finds no such word unpacks what was packed in it; all ranks end.
  *
  * Broken on purpose by -DONE_SET (of memory), -DNO_SECOND_FLAG (the sender does not wait for it), -DEQUAL (a flag that is one run ahead
  * does not count), -DNO_WRAP (flags are compared as plain numbers), -DFLAG_FIRST (stored before the data), -DREAD_LATE (a barrier is
- * missing: the second flag is stored while threads still read), -DGO_ON (a kernel that is told to stop unpacks what is not there), and
- * with -DWEAK by -DPLAIN_FLAG.
+ * missing: the second flag is stored while threads still read), -DGO_ON (a kernel that is told to stop unpacks what is not there),
+ * -DLAUNCH_ON (launches behind one that gave up do not look at the word in the window), and with -DWEAK by -DPLAIN_FLAG.
  */
 #ifndef RANKS
 #define RANKS 2
@@ -59,11 +60,6 @@ bool ended_early;
 #define SENDS true
 #define RECEIVES true
 #endif
-#ifdef GO_ON
-#define STOP whole = false
-#else
-#define STOP goto done
-#endif
 #ifdef LOSS
 #define MAY_END if :: me == RANKS - 1 -> ended_early = true; goto done :: true fi
 #else
@@ -73,46 +69,68 @@ bool ended_early;
 #define NEXT ((me + 1) % RANKS)
 #define BEFORE ((me + RANKS - 1) % RANKS)
 
+bool gave_up[RANKS];  /* for the processor, and in the window */
+#ifdef LAUNCH_ON
+#define IS_OVER false
+#else
+#define IS_OVER gave_up[me]
+#endif
+
 inline await(condition) {
+  stopped = false;
   if
   :: condition
-  :: ended_early && !(condition) -> STOP
+  :: ended_early && !(condition) ->
+#ifdef GO_ON
+     skip
+#else
+     atomic { gave_up[me] = true; stopped = true }
+#endif
   fi
 }
-inline put() { MAY_END; store(me, WIRE(NEXT, n), n, 0) }
+inline put() { MAY_END; store(me, WIRE(NEXT, n), launch, 0) }
 inline arrived() { MAY_END; store(me, ARRIVED(NEXT), n % WRAP, RELEASE) }
-inline take() { found = memory[WIRE(me, n)]; assert(found == n); found = 0 }
+inline take() { found = memory[WIRE(me, n)]; assert(found == launch || gave_up[me]); found = 0 }
 inline unpacked() { MAY_END; store(me, UNPACKED(BEFORE), n % WRAP, RELEASE) }
 
 proctype rank(byte me) {
-  byte n, found;
-  bool whole = true;
+  byte launch, n, found;
+  bool stopped;
   do
-  :: n == RUNS || !whole -> break
+  :: launch == RUNS -> break
   :: else ->
+     launch++;
      n++;
      if
-     :: SENDS ->
+     :: SENDS && !IS_OVER ->
         await(IS_FREE(me, n));
+        if
+        :: stopped -> skip
+        :: else ->
 #ifdef FLAG_FIRST
-        arrived();
-        put()
+           arrived();
+           put()
 #else
-        put();
-        arrived()
+           put();
+           arrived()
 #endif
+        fi
      :: else
      fi;
      if
-     :: RECEIVES ->
+     :: RECEIVES && !IS_OVER ->
         await(HAS_COME(memory[ARRIVED(me)], n));
+        if
+        :: stopped -> n--  /* the last launch of a run counts it */
+        :: else ->
 #ifdef READ_LATE
-        unpacked();
-        take()
+           unpacked();
+           take()
 #else
-        take();
-        unpacked()
+           take();
+           unpacked()
 #endif
+        fi
      :: else
      fi
   od;

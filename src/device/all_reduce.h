@@ -17,7 +17,8 @@
 // groups of a launch must be on the card at the same time. `stop`: two words that the processor and a running kernel
 // share. The processor sets the first one because a rank is lost: the kernel then sets the second one at its next wait,
 // and ends without storing another flag, so that no rank takes what is missing for a sum; its target is undefined, and
-// the windows are of no use any more.
+// the windows are of no use any more: its group in later launches ends at once, because ranks that are late may still
+// read its slots.
 #pragma once
 
 #include "src/device/codec_tiles.h"
@@ -27,14 +28,15 @@ namespace onehop::device {
 inline constexpr uint32_t most_ranks = 8;
 inline constexpr uint32_t slot_bytes = most_tiles * tile_numbers * 4;
 
-// A window: for every group the number of its last meeting, its flags for every rank, and its slots. Kernels of several
+// A window: for every group the number of its last meeting and whether it has given up, its flags for every rank, and
+// its slots. Kernels of several
 // cards read and write it while they run: it comes from `Device::allocate_for_peers`.
 struct WindowLayout {
   uint32_t ranks;
   uint32_t groups;  // the most of any launch
 
   [[nodiscard]] constexpr uint64_t flag(uint32_t from, uint32_t group) const {
-    return 4 * (uint64_t{from + 1} * groups + group);
+    return 4 * (uint64_t{from + 2} * groups + group);
   }
   // The bytes before the slots. All are zeros at first. (Tests begin at another number of meetings.)
   [[nodiscard]] constexpr uint64_t control_bytes() const { return (flag(ranks, 0) + 15) / 16 * 16; }
@@ -60,6 +62,7 @@ struct AllReduceArguments {
 
 struct MeetingState {
   uint32_t number;
+  uint32_t has_given_up;
   uint32_t stopped[most_ranks];
 };
 inline constexpr uint32_t all_reduce_shared_bytes = codec_shared_bytes + sizeof(MeetingState);
@@ -73,11 +76,15 @@ class Meetings {
         layout_{arguments.ranks, arguments.window_groups},
         state_(reinterpret_cast<MeetingState*>(team.template shared<unsigned char>() + codec_shared_bytes)) {
     team_.each([&](uint32_t thread) {
-      if (thread == 0) state_->number = *own_number();
+      if (thread == 0) state_->number = global(own_words())[0];
+      if (thread == 0) state_->has_given_up = global(own_words())[1];
       for (uint32_t r = thread; r < arguments_.ranks; r += team_.threads()) state_->stopped[r] = 0;
     });
     number_ = state_->number + 1;
   }
+
+  // In a launch before this one, which then has to end.
+  [[nodiscard]] bool has_given_up() const { return state_->has_given_up != 0; }
 
   // The slot of a rank in the window of another one, for the next meeting (or the last one, with `met` = 1).
   [[nodiscard]] unsigned char* slot(uint32_t window, uint32_t from, uint32_t met = 0) const {
@@ -102,7 +109,7 @@ class Meetings {
 
   void end() {
     team_.each([&](uint32_t thread) {
-      if (thread == 0) *own_number() = number_ - 1;
+      if (thread == 0) global(own_words())[0] = number_ - 1;
     });
   }
 
@@ -110,8 +117,9 @@ class Meetings {
   [[nodiscard]] uint32_t* flag(uint32_t window, uint32_t from) const {
     return reinterpret_cast<uint32_t*>(arguments_.windows[window] + layout_.flag(from, team_.group()));
   }
-  [[nodiscard]] Global<uint32_t> own_number() const {
-    return global(reinterpret_cast<uint32_t*>(arguments_.windows[arguments_.rank])) + team_.group();
+  // The number of the last meeting, and whether the group has given up.
+  [[nodiscard]] uint32_t* own_words() const {
+    return reinterpret_cast<uint32_t*>(arguments_.windows[arguments_.rank]) + 2 * team_.group();
   }
   // A flag may be one meeting ahead. The difference is right when the numbers wrap.
   void wait(uint32_t from, uint32_t number) {
@@ -119,6 +127,7 @@ class Meetings {
          ++polls) {
       if (polls % 64 == 0 && arguments_.stop != nullptr && team_.load_acquire(arguments_.stop) != 0) {
         state_->stopped[from] = 1;
+        team_.store_release(own_words() + 1, 1);
         team_.store_release(arguments_.stop + 1, 1);
         return;
       }
@@ -231,6 +240,7 @@ struct RawSteps {
 template <template <class> class Steps, class Team>
 inline void all_reduce(Team& team, const AllReduceArguments& arguments) {
   Meetings<Team> meetings(team, arguments);
+  if (meetings.has_given_up()) return;
   const bool two_shot = arguments.shots == 2;
   const uint32_t ranks = arguments.ranks;
   const uint32_t segments = two_shot ? ranks : 1;

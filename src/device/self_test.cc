@@ -142,7 +142,7 @@ void try_sums(Trial& trial) {
 void try_messages(Trial& trial) {
   auto* const from = reinterpret_cast<unsigned char*>(trial.put(some<float>(64)));
   auto* const to = reinterpret_cast<unsigned char*>(trial.put(std::vector<float>(64)));
-  std::uint32_t* const words = trial.put(Words(4));  // the flags of both ends, the runs, and stop
+  std::uint32_t* const words = trial.put(Words(6));  // the flags of both ends, the runs, and stop
   unsigned char* const wire = trial.put(std::vector<unsigned char>(256));
   trial.end_of_results();
   std::vector<std::int64_t> list;
@@ -154,7 +154,7 @@ void try_messages(Trial& trial) {
   const std::int64_t* const there = trial.put(list);
   for (const std::uint32_t packs : {1U, 0U})
     trial.launch("move_slices", {1, 16, slice_shared_bytes(16)},
-                 SliceArguments{messages + 1 - packs, pieces, there, words + 2, words + 3, 1, packs, 1 - packs, 0},
+                 SliceArguments{messages + 1 - packs, pieces, there, words + 2, words + 4, 1, packs, 1 - packs, 0},
                  packs != 0 ? ", packing" : ", unpacking");
 }
 

@@ -4,7 +4,7 @@
 // launch. Group g of the sender packs part g of a message, and stores the number of the run in flag g of the receiver;
 // group g of the receiver waits for that, unpacks the part, and stores the number in flag g of the sender, which waits
 // for it before it packs the run after the next one. Groups count the runs in memory, so that nothing in the arguments
-// changes from run to run. `stop`: as in all_reduce.h.
+// changes from run to run. `stop`, and a group that has given up: as in all_reduce.h.
 #pragma once
 
 #include "src/device/team.h"
@@ -40,7 +40,7 @@ struct SliceArguments {
   const SliceMessage* messages;
   const SlicePiece* pieces;
   const int64_t* lists;  // distances of elements from the array in bytes
-  uint32_t* runs;        // of every group so far
+  uint32_t* runs;        // of every group so far, and whether it has given up
   uint32_t* stop;
   uint32_t count;  // of messages
   uint32_t packs;
@@ -48,8 +48,8 @@ struct SliceArguments {
   uint32_t unused;
 };
 
-// Shared memory: the number of the run, and for each thread whether it was stopped.
-[[nodiscard]] constexpr uint32_t slice_shared_bytes(uint32_t threads) { return 4 * (threads + 1); }
+// Shared memory: the number of the run, whether the group has given up, and for each thread whether it was stopped.
+[[nodiscard]] constexpr uint32_t slice_shared_bytes(uint32_t threads) { return 4 * (threads + 2); }
 
 template <class T>
 struct Word {
@@ -100,20 +100,26 @@ template <class Team>
 void move_slices(Team& team, const SliceArguments& arguments) {
   auto* const state = team.template shared<uint32_t>();
   const uint32_t group = team.group();
+  uint32_t* const own = arguments.runs + 2 * group;
   team.each([&](uint32_t thread) {
-    if (thread == 0) state[0] = global(arguments.runs)[group] + 1;
-    state[1 + thread] = 0;
+    if (thread == 0) state[0] = global(own)[0] + 1;
+    if (thread == 0) state[1] = global(own)[1];
+    state[2 + thread] = 0;
   });
   const uint32_t number = state[0];
+  if (state[1] != 0) return;
   team.each([&](uint32_t thread) {
     for (uint32_t m = thread; m < arguments.count; m += team.threads()) {
       const uint32_t* const flags = arguments.messages[m].awaited;
       const uint32_t least = arguments.packs != 0 ? number - 2 : number;
-      if (flags != nullptr && !await_slice_flag(team, flags + group, least, arguments.stop)) state[1 + thread] = 1;
+      if (flags != nullptr && !await_slice_flag(team, flags + group, least, arguments.stop)) {
+        state[2 + thread] = 1;
+        team.store_release(own + 1, 1);
+      }
     }
   });
   uint32_t stopped = 0;
-  for (uint32_t t = 0; t < team.threads(); ++t) stopped |= state[1 + t];
+  for (uint32_t t = 0; t < team.threads(); ++t) stopped |= state[2 + t];
   if (stopped != 0) return;
   team.each([&](uint32_t thread) {
     for (uint32_t m = 0; m < arguments.count; ++m) {
@@ -137,7 +143,7 @@ void move_slices(Team& team, const SliceArguments& arguments) {
     for (uint32_t m = thread; m < arguments.count; m += team.threads()) {
       if (arguments.messages[m].stored != nullptr) team.store_release(arguments.messages[m].stored + group, number);
     }
-    if (thread == 0 && arguments.is_last != 0) global(arguments.runs)[group] = number;
+    if (thread == 0 && arguments.is_last != 0) global(own)[0] = number;
   });
 }
 

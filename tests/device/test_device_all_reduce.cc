@@ -270,5 +270,50 @@ TEST(DeviceAllReduce, EndsWhenItIsStopped) {
   }
 }
 
+// Rank 0 is stopped while it waits for rank 1, with another launch in its stream. What rank 1 has from it stays.
+TEST(DeviceAllReduce, ALaunchAfterOneThatGaveUpWritesNothing) {
+  Windows windows(2, 1, 0);
+  std::uint32_t stop[2] = {1, 0};
+  const auto add = [&](std::uint32_t rank, float number, std::uint32_t* stopped) {
+    std::vector<float> numbers(100, number);
+    AllReduceArguments arguments = windows.arguments(rank);
+    arguments.source = numbers.data();
+    arguments.target = numbers.data();
+    arguments.count = numbers.size();
+    arguments.shots = 1;
+    arguments.stop = stopped;
+    launch("raw", {1, 2, all_reduce_shared_bytes}, arguments);
+    return numbers;
+  };
+  for (const float number : {1.0F, 10.0F}) add(0, number, stop);
+  EXPECT_EQ(stop[1], 1U);
+  EXPECT_EQ(add(1, 100, nullptr), std::vector<float>(100, 101));
+}
+
+TEST(DeviceMessages, ALaunchAfterOneThatGaveUpPacksNothing) {
+  std::vector<std::uint32_t> array(4, 1);
+  std::vector<Wide> wire(2);
+  std::uint32_t arrived = 0, unpacked = 0, never = 0, stop[2] = {1, 0}, words[2][2] = {};
+  const auto at = [](auto& memory) { return reinterpret_cast<unsigned char*>(memory.data()); };
+  const SlicePiece piece{at(array), 0, 4, no_list, {4}, {4}, 1, 4};
+  const SliceMessage messages[] = {{at(wire), 16, 16, 0, 1, &unpacked, &arrived},   // from rank 0 to rank 1
+                                   {at(wire), 16, 16, 0, 1, &never, nullptr},       // to rank 0, which does not come
+                                   {at(wire), 16, 16, 0, 1, &arrived, &unpacked}};  // on rank 1
+  const auto move = [&](std::uint32_t which, std::uint32_t rank) {
+    const SliceArguments arguments{messages + which,     &piece, nullptr, words[rank], stop, 1, which == 0 ? 1U : 0U,
+                                   which == 0 ? 0U : 1U, 0};
+    std::vector<Wide> shared(slice_shared_bytes(2) / sizeof(Wide) + 1);
+    find_kernel("onehop_move_slices").run_group({1, 2, 0}, 0, &arguments, reinterpret_cast<std::byte*>(shared.data()));
+  };
+  for (const std::uint32_t run : {1U, 2U}) {
+    array.assign(4, run);
+    move(0, 0);
+    move(1, 0);
+  }
+  EXPECT_EQ(stop[1], 1U);
+  move(2, 1);
+  EXPECT_EQ(array, std::vector<std::uint32_t>(4, 1));
+}
+
 }  // namespace
 }  // namespace onehop::device

@@ -76,7 +76,8 @@ class Windows {
     }
   }
   static void fill(unsigned char* window, const WindowLayout& layout, uint32_t met) {
-    for (uint64_t i = 0; i < layout.control_bytes() / 4; ++i) reinterpret_cast<uint32_t*>(window)[i] = met;
+    for (uint64_t i = 0; i < layout.control_bytes() / 4; ++i)
+      reinterpret_cast<uint32_t*>(window)[i] = i < 2 * layout.groups && i % 2 == 1 ? 0 : met;
   }
   [[nodiscard]] unsigned char* of(uint32_t rank) { return reinterpret_cast<unsigned char*>(memory_[rank].data()); }
   [[nodiscard]] const WindowLayout& layout() const { return layout_; }
@@ -144,10 +145,10 @@ bool move_on_threads(uint32_t runs) {
   struct Rank {
     std::vector<uint32_t> sent = std::vector<uint32_t>(count), received = std::vector<uint32_t>(count);
     std::vector<Wide> wire = std::vector<Wide>(2 * bytes / sizeof(Wide));  // of what arrives
-    uint32_t arrived[2] = {}, unpacked[2] = {}, counted[2] = {};           // of every group
+    uint32_t arrived[2] = {}, unpacked[2] = {}, counted[4] = {};           // of every group
     SlicePiece pieces[2];
     SliceMessage messages[2];
-    uint32_t shared[2][5];
+    uint32_t shared[2][6];
     bool right = true;
   };
   Rank ranks[2];
