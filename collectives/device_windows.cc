@@ -109,14 +109,22 @@ std::vector<DeviceWindows::Header> DeviceWindows::exchange(const Header& own, st
   return headers;
 }
 
+// Kernels write to windows and read `stop_`, so they end before this rank unmaps and frees them.
 DeviceWindows::~DeviceWindows() {
+  if (watcher_.joinable()) {
+    try {
+      if (is_lost() || !broken_.empty()) stop();
+      device_->synchronize_all();
+    } catch (const Error&) {
+      stop();  // the driver has ended before this process, or a graph is being captured
+    }
+  }
   {
     const std::lock_guard guard(mutex_);
     ends_ = true;
   }
   ending_.notify_all();
   if (watcher_.joinable()) watcher_.join();
-  if (lost_ >= 0 || !broken_.empty()) stop();
 }
 
 // Calls no function of a driver, because the program may be capturing a graph.
@@ -174,14 +182,11 @@ void DeviceWindows::run(const device::Stream& stream, const std::function<void()
   if (is_lost()) throw_lost();
   guarded([&] {
     const bool captured = device_->is_capturing(stream);
-    const bool in_another = last_.native() != nullptr && stream.native() != last_stream_.native();
-    if (!captured && in_another) device_->wait(stream, last_);
+    // Also in the same stream, because a stream that was made later may have the address of one that is gone.
+    if (!captured && last_.native() != nullptr) device_->wait(stream, last_);
     work();
     // A graph is replayed at other times, so what comes after it waits for the last launch outside of one.
-    if (!captured) {
-      device_->record(stream, last_);
-      last_stream_ = stream;
-    }
+    if (!captured) device_->record(stream, last_);
     // The processor has run the kernels already.
     if (device_->kind() == device::Kind::processor && has_given_up()) throw_lost();
   });

@@ -32,7 +32,7 @@ class DeviceWindows {
   };
   // Collective; every rank has a device of the same kind. Errors of one rank are errors on all.
   DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer);
-  // Ends the waits of kernels that still run, if a rank is lost or after a failure.
+  // Waits for kernels that still run; their waits end if a rank is lost, or after a failure.
   ~DeviceWindows();
   DeviceWindows(const DeviceWindows&) = delete;
   DeviceWindows& operator=(const DeviceWindows&) = delete;
@@ -73,11 +73,10 @@ class DeviceWindows {
   std::string no_path_;
   std::string broken_;  // why it cannot be used any more
   std::uint32_t groups_ = 1;
-  device::Memory own_;
+  device::Memory own_;                   // freed once no other rank maps it
   std::vector<device::Memory> windows_;  // of all ranks
   device::PinnedMemory stop_;            // two words
-  device::Stream last_stream_;
-  device::Event last_;  // behind the last launch, unless it was captured
+  device::Event last_;                   // behind the last launch, unless it was captured
   std::vector<std::vector<std::byte>> more_;
 
   std::mutex mutex_;

@@ -47,6 +47,12 @@ void bind_device(nb::module_& module) {
       },
       "kind"_a, release(), "The number of devices of a kind, and why there is none.");
   module.def(
+      "device_holder",
+      [](const std::string& kind, std::uintptr_t address) {
+        return Device::holder(kind_from(kind), reinterpret_cast<const void*>(address));
+      },
+      "kind"_a, "address"_a, release(), "The number of the card of a kind that holds an address; -1: none.");
+  module.def(
       "device_images",
       [] {
         std::vector<std::string> names;
@@ -76,9 +82,13 @@ void bind_device(nb::module_& module) {
       .def("allocate", &Device::allocate, "bytes"_a, release(), "Allocate memory, which is not zeroed.")
       .def("make_stream", &Device::make_stream, release(), "Make a stream.")
       .def(
-          "holds",
-          [](Device& device, std::uintptr_t address) { return device.holds(reinterpret_cast<const void*>(address)); },
-          "address"_a, release(), "Whether an address is in memory of this device.")
+          "follow_default",
+          [](Device& device, std::uintptr_t stream) {
+            onehop::device::Event event;
+            device.record({}, event);
+            device.wait(stream_at(stream), event);
+          },
+          "stream"_a, release(), "Let a stream wait for what is in the default stream.")
       .def(
           "copy_in",
           [](Device& device, std::uintptr_t to, const Memory& from, std::uintptr_t stream) {

@@ -40,6 +40,7 @@ class DeviceAmplitudes {
   // The memory of the amplitudes. `swap` exchanges a part of it with other memory in reach; `wait` returns after all
   // work on them is done.
   [[nodiscard]] const device::Memory& memory() const noexcept { return memory_; }
+  [[nodiscard]] device::SharedPlace share() { return device_->share(memory_); }
   void swap(std::byte* mine, std::byte* other, std::size_t bytes);
   void wait() const { device_->synchronize(stream_); }
   // Amplitude i becomes table[the lowest bits of i] times, for each higher bit, one of its two factors.

@@ -139,7 +139,7 @@ bool State::Impl::reach_peers() {
   const auto agreed = [&] { return std::ranges::min(base::values_of_all(group, good)) != 0; };
   if (!agreed()) return false;
   try {
-    place = on_device->device()->share(on_device->memory());
+    place = on_device->share();
   } catch (const Error&) {
     good = 0;
   }

@@ -1,10 +1,12 @@
 // Cards behind the driver interfaces of CUDA and HIP.
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,7 @@ constexpr int most_shared_memory = 8;               // of set_function_attribute
 constexpr std::uint32_t plain_shared = 48U << 10U;  // a CUDA kernel must ask for more
 constexpr unsigned lazy_peer_access = 1;
 constexpr unsigned stream_non_blocking = 1;  // does not wait for the default stream
+constexpr unsigned event_without_time = 2;
 
 class Card : public Device {
  public:
@@ -44,6 +47,7 @@ class Card : public Device {
   }
 
   std::int64_t free_memory() override {
+    free_unmapped();
     const Current current(*this);
     std::size_t free = 0;
     std::size_t total = 0;
@@ -56,7 +60,12 @@ class Card : public Device {
 
   Memory allocate(std::int64_t bytes, bool uncached) {
     if (bytes < 0) throw BadInput("expected a number of bytes of at least 0, found " + std::to_string(bytes));
-    if (const std::int64_t free = free_memory(); bytes > free) {
+    std::int64_t free = free_memory();
+    for (int i = 0; bytes > free && i < 100 && free_unmapped(); ++i) {  // until the other ranks are as far as this one
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      free = free_memory();
+    }
+    if (bytes > free) {
       throw Error("expected " + base::bytes_text(bytes) + " of free memory on " + text() + ", found " +
                   base::bytes_text(free));
     }
@@ -88,12 +97,6 @@ class Card : public Device {
     return found;
   }
 
-  bool holds(const void* address) override {
-    int found = -1;
-    const Current current(*this);
-    return driver_.pointer_attribute.function(&found, device_ordinal, address) == 0 && found == index();
-  }
-
   Stream make_stream() override {
     const Current current(*this);
     void* stream = nullptr;
@@ -101,6 +104,7 @@ class Card : public Device {
     return Stream(owned<void>(stream, driver_.destroy_stream));
   }
   void synchronize(const Stream& stream) override { here(driver_.synchronize, stream.native()); }
+  void synchronize_all() override { here(driver_.synchronize_all); }
   bool is_done(const Stream& stream) override {
     const Current current(*this);
     const int code = driver_.query.function(stream.native());
@@ -140,11 +144,11 @@ class Card : public Device {
     return static_cast<std::uint32_t>(per_processor * processors_);
   }
 
-  void record(const Stream& stream, Event& event) override {
+  void record(const Stream& stream, Event& event, bool keeps_time) override {
     const Current current(*this);
     if (event.native() == nullptr) {
       void* native = nullptr;
-      call(driver_.make_event, &native, 0U);
+      call(driver_.make_event, &native, keeps_time ? 0U : event_without_time);
       event = Event(owned<void>(native, driver_.destroy_event));
     }
     call(driver_.record, event.native(), stream.native());
@@ -349,6 +353,15 @@ std::shared_ptr<Device> card(Kind kind, int index) {
 }
 
 }  // namespace
+
+// Where addresses are unified, drivers answer in any context, and without one.
+int Device::holder(Kind kind, const void* address) {
+  std::string reason;
+  const Driver* const driver = kind == Kind::processor ? nullptr : Driver::find(kind, reason);
+  int found = -1;
+  if (driver == nullptr || driver->pointer_attribute.function(&found, device_ordinal, address) != 0) return -1;
+  return found;
+}
 
 int Device::count(Kind kind, std::string& reason) {
   if (kind == Kind::processor) return 1;

@@ -3,10 +3,16 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <mutex>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "onehop/error.h"
 #include "src/device/kernels.h"
+#include "src/group/liveness.h"
+#include "src/group/shared_memory.h"
 
 namespace onehop::device {
 
@@ -46,17 +52,86 @@ std::uint64_t this_process() {
   return number + static_cast<std::uint64_t>(getpid());
 }
 
+// The processes that map memory, each once for every rank; the others are 0.
+constexpr std::size_t most_users = 1024;
+std::span<pid_t> list_of(const detail::SharedMemory& users) {
+  return {reinterpret_cast<pid_t*>(users.data()), most_users};
+}
+
+bool is_mapped(const detail::SharedMemory& users) {
+  for (pid_t& user : list_of(users)) {
+    const pid_t process = __atomic_load_n(&user, __ATOMIC_ACQUIRE);
+    if (process != 0 && !detail::ProcessWatch(1).ended(0, process)) return true;
+  }
+  return false;
+}
+
+// Memory that this process does not need any more, and who maps it.
+using Left = std::pair<Memory, detail::SharedMemory>;
+std::mutex left_mutex;
+std::vector<Left>& left() {
+  static auto& all = *new std::vector<Left>;
+  return all;
+}
+
 }  // namespace
 
-SharedPlace Device::share(const Memory& memory) {
-  return {this_process(), reinterpret_cast<std::uint64_t>(memory.data()), memory.bytes(), index_, handle_of(memory)};
+bool Device::free_unmapped() {
+  std::vector<Left> unmapped;  // is freed behind the lock
+  const std::lock_guard guard(left_mutex);
+  std::erase_if(left(), [&](Left& one) {
+    if (is_mapped(one.second)) return false;
+    unmapped.push_back(std::move(one));
+    return true;
+  });
+  return !left().empty();
+}
+
+// The system keeps memory of the processor while it is mapped.
+SharedPlace Device::share(Memory& memory) {
+  SharedPlace place{.process = this_process(),
+                    .address = reinterpret_cast<std::uint64_t>(memory.data()),
+                    .bytes = memory.bytes(),
+                    .index = index_,
+                    .handle = handle_of(memory)};
+  if (kind_ == Kind::processor) return place;
+  const auto users = detail::SharedMemory::create(most_users * sizeof(pid_t), "the list of who maps memory");
+  place.owner = getpid();
+  place.users = users.fd();
+  const auto leave = [whole = memory, users = users](std::byte*) mutable {
+    {
+      const std::lock_guard guard(left_mutex);
+      left().emplace_back(std::move(whole), std::move(users));
+    }
+    free_unmapped();
+  };
+  memory = {std::shared_ptr<std::byte>(memory.data(), leave), memory.bytes()};
+  return place;
 }
 
 // Drivers do not map memory of the own process.
 Memory Device::reach(const SharedPlace& place) {
-  if (place.process != this_process()) return map(place.handle, place.bytes);
-  if (place.index != index_) throw Error("ranks of one process use different cards");
-  return {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(place.address), [](std::byte*) {}), place.bytes};
+  const bool is_own = place.process == this_process();
+  if (is_own && place.index != index_) throw Error("ranks of one process use different cards");
+  const auto reached = [&]() -> Memory {
+    if (!is_own) return map(place.handle, place.bytes);
+    return {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(place.address), [](std::byte*) {}), place.bytes};
+  };
+  if (place.users < 0) return reached();
+  const auto users = detail::SharedMemory::open(place.owner, place.users, most_users * sizeof(pid_t));
+  for (pid_t& user : list_of(users)) {
+    pid_t nobody = 0;
+    if (!__atomic_compare_exchange_n(&user, &nobody, getpid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
+    const std::shared_ptr<pid_t> listed(&user, [users](pid_t* at) { __atomic_store_n(at, 0, __ATOMIC_RELEASE); });
+    const Memory found = reached();
+    const auto leave = [mapped = found, listed = listed](std::byte*) mutable {
+      mapped = {};
+      listed = nullptr;
+      free_unmapped();
+    };
+    return {std::shared_ptr<std::byte>(found.data(), leave), place.bytes};
+  }
+  throw Error("more than " + std::to_string(most_users) + " ranks map memory of one device");
 }
 
 void check_arguments(std::string_view kernel, std::size_t bytes) {

@@ -69,7 +69,9 @@ struct SharedPlace {
   std::uint64_t process = 0;  // random, so that no process of another host or container has the same
   std::uint64_t address = 0;
   std::int64_t bytes = 0;
-  std::int64_t index = 0;  // of the device
+  std::int64_t index = 0;   // of the device
+  std::int32_t owner = 0;   // the number of the process
+  std::int32_t users = -1;  // the descriptor of the list of processes that map it; -1: they need not be known
   MemoryHandle handle;
 };
 
@@ -109,8 +111,8 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual Memory allocate_for_peers(std::int64_t bytes) { return allocate(bytes); }
   // Zeroed.
   [[nodiscard]] virtual PinnedMemory allocate_pinned(std::int64_t bytes) = 0;
-  // Whether `address` is in memory of this device.
-  [[nodiscard]] virtual bool holds(const void* address) = 0;
+  // The number of the card of a kind that holds `address`, -1: none. Makes no context on any card.
+  [[nodiscard]] static int holder(Kind kind, const void* address);
 
   [[nodiscard]] virtual Stream make_stream() = 0;
   [[nodiscard]] static Stream wrap(void* native) {
@@ -118,6 +120,7 @@ class Device : public std::enable_shared_from_this<Device> {
   }
   // Waits until the work of the stream is done.
   virtual void synchronize(const Stream& stream) = 0;
+  virtual void synchronize_all() {}  // of all streams
   [[nodiscard]] virtual bool is_done(const Stream& stream) = 0;
 
   // Copies and fills in the order of a stream. Memory of the processor must stay, and must not be changed or read,
@@ -138,13 +141,14 @@ class Device : public std::enable_shared_from_this<Device> {
   // The number of groups of a kernel that the device runs at a time: groups that wait for others must not be more.
   [[nodiscard]] virtual std::uint32_t resident_groups(std::string_view kernel, const Shape& shape) = 0;
 
-  // Events: recorded in a stream, on which another stream may wait; seconds between two that are done.
+  // Events: recorded in a stream, on which another stream may wait; seconds between two that are done and keep time.
   [[nodiscard]] Event record(const Stream& stream) {
     Event event;
-    record(stream, event);
+    record(stream, event, true);
     return event;
   }
-  virtual void record(const Stream& stream, Event& event) = 0;  // makes it if it is none
+  // Makes the event if it is none.
+  virtual void record(const Stream& stream, Event& event, bool keeps_time = false) = 0;
   virtual void wait(const Stream& stream, const Event& event) = 0;
   [[nodiscard]] virtual double seconds_between(const Event& begin, const Event& end) = 0;
 
@@ -152,9 +156,13 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] virtual bool is_capturing(const Stream& /*stream*/) { return false; }
 
   // Memory of another rank's device of the same kind: mapped if that is another process, or as it is if the ranks are
-  // threads which share the device. It must outlive them, and have at least `shared_block` bytes.
-  [[nodiscard]] SharedPlace share(const Memory& memory);
+  // threads which share the device. It has at least `shared_block` bytes and one handle, and must live until they have
+  // reached it. A driver does not say what happens to memory that is freed while it is mapped, so what is shared is
+  // freed once nobody maps it, or who does has ended.
+  [[nodiscard]] SharedPlace share(Memory& memory);
   [[nodiscard]] Memory reach(const SharedPlace& place);
+  // Frees what nobody maps any more. Returns whether others still map what this process does not need.
+  static bool free_unmapped();
   // Memory from `allocate` for other processes, which map it with a device of the same kind. It must outlive them.
   [[nodiscard]] virtual MemoryHandle handle_of(const Memory& memory) = 0;
   [[nodiscard]] virtual Memory map(const MemoryHandle& handle, std::int64_t bytes) = 0;

@@ -40,7 +40,6 @@ class Processor : public Device {
     Memory host = allocate(bytes);
     return {host, host.data()};
   }
-  bool holds(const void* /*address*/) override { return true; }
 
   Stream make_stream() override { return {}; }
   void synchronize(const Stream& /*stream*/) override {}
@@ -71,7 +70,7 @@ class Processor : public Device {
     return 16;  // groups run one after the other and never wait for each other: any number would do
   }
 
-  void record(const Stream& /*stream*/, Event& event) override {
+  void record(const Stream& /*stream*/, Event& event, bool /*keeps_time*/) override {
     event = Event(std::make_shared<double>(base::steady_seconds()));
   }
   void wait(const Stream& /*stream*/, const Event& /*event*/) override {}

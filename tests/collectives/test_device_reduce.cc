@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -106,6 +108,8 @@ TEST_P(DeviceReduceOn, GoesThroughTheProcessorsMemoryOtherwise) {
     // Wrong input is refused before anything is launched, and the group remains of use.
     EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = -1}), BadInput);
     EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = 8}, 3), BadInput);
+    testing::expect_says<BadInput>([&] { reduce.run(on.stream, array.data() + 2, array.data(), {.elements = 4}); },
+                                   "arrays of float32 at multiples of 4 bytes");
     const Reduction wrong{.elements = 8, .type = ElementType::int32, .codec = Codec::q8};
     testing::expect_says<BadInput>([&] { reduce.run(on.stream, array.data(), array.data(), wrong); },
                                    "the codec q8 is not for int32");
@@ -159,6 +163,42 @@ TEST_P(DeviceReduceOnCards, UsesTheProcessorWhereCardsCannotReachEachOther) {
     EXPECT_EQ(on.get(array), sum_of(2, 10));
     group.barrier();
   });
+}
+
+// Who closes first keeps its window until the others have unmapped it.
+TEST_P(DeviceReduceOnCards, ClosesInAnyOrder) {
+  testing::on_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    const std::int64_t free = on.device->free_memory();
+    std::optional<DeviceReduce> reduce(std::in_place, Collectives(group), on.device);
+    for (const int first : {0, 1}) {
+      if (group.rank() == first) reduce.reset();
+      group.barrier();
+    }
+    EXPECT_EQ(on.standin->freed_while_mapped(), 0);
+    EXPECT_EQ(on.device->free_memory(), free);
+    group.barrier();
+  });
+}
+
+// A sum that nobody waits for is still in its stream, where it waits for rank 1.
+TEST_P(DeviceReduceOnCards, ClosesAlthoughARankIsLost) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ranks that are processes";
+#endif
+  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    std::optional<DeviceReduce> reduce(std::in_place, Collectives(group), on.device);
+    const device::Memory array = on.put(numbers_of(group.rank(), 100));
+    group.barrier();
+    if (group.rank() == 1) testing::nap(0.1);
+    if (group.rank() == 1) std::_Exit(0);
+    const double begin = base::steady_seconds();
+    reduce->run(on.stream, array.data(), array.data(), {.elements = 100});
+    reduce.reset();
+    EXPECT_LT(base::steady_seconds() - begin, 2.0);
+  });
+  EXPECT_TRUE(ended[0].ok) << ended[0].message;
 }
 
 // A graph of a card, by the functions of its driver.

@@ -69,6 +69,37 @@ def test_other_libraries_and_wrong_arrays(tmp_path: Path) -> None:
     assert run.stdout == "right\n", run.stderr
 
 
+ONE_CARD = """
+import ctypes, os
+import numpy as np, onehop
+from onehop import device
+
+held = device.array(np.ones(3, np.float32), "cuda:1")
+class Foreign:
+    __cuda_array_interface__ = held.__cuda_array_interface__
+class Masked:
+    __cuda_array_interface__ = {**held.__cuda_array_interface__, "mask": held}
+assert device.device_array(Foreign()).device == "cuda:1"
+try:
+    device.device_array(Masked())
+except onehop.BadInput as error:
+    print(error)
+calls = ctypes.CDLL(os.environ["ONEHOP_CUDA"]).standin_calls
+print(calls(b"cuDevicePrimaryCtxRetain"), "context")
+# Who takes it in a stream of its own waits there for what is in the default stream.
+stream = held._device.make_stream()
+held.__dlpack__(stream=stream.native)
+print(calls(b"cuStreamWaitEvent"), "wait")
+"""
+
+
+def test_an_array_makes_no_context_on_other_cards(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", ONE_CARD], capture_output=True, text=True, env=environment("cuda", tmp_path)
+    )
+    assert run.stdout == "expected an array without a mask\n1 context\n1 wait\n", run.stderr
+
+
 def test_arrays_on_the_processor() -> None:
     numbers = np.arange(6, dtype=np.int64).reshape(2, 3)
     held = device.array(numbers, "processor")

@@ -1,6 +1,7 @@
 // Cards behind the drivers of CUDA and HIP, by stand-ins for both.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <span>
@@ -10,10 +11,12 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/one_size.h"
 #include "src/device/all_kernels.h"
 #include "src/device/device.h"
 #include "src/device/images.h"
 #include "tests/device/standin/standin.h"
+#include "tests/support/faults.h"
 #include "tests/support/ranks.h"
 #include "tests/support/thrown.h"
 
@@ -62,7 +65,9 @@ std::vector<float> round_trip(Device& device) {
   device.synchronize(second);
   EXPECT_TRUE(device.is_done(second));
   EXPECT_GE(device.seconds_between(begin, encoded), 0.0);
-  EXPECT_TRUE(device.holds(plain.data()));
+  device.synchronize_all();
+  const bool is_card = device.kind() != Kind::processor;
+  EXPECT_EQ(Device::holder(device.kind(), plain.data()), is_card ? device.index() : -1);
   static_cast<void>(device.handle_of(plain));
   return back;
 }
@@ -75,10 +80,10 @@ TEST_P(DeviceCard, GivesTheResultsOfTheProcessor) {
   EXPECT_EQ(card, Device::named(name() + ":1"));
   EXPECT_EQ(round_trip(*card), round_trip(*Device::processor()));
   int own = 0;
-  EXPECT_FALSE(card->holds(&own));
+  EXPECT_EQ(Device::holder(GetParam(), &own), -1);
   EXPECT_EQ(card->free_memory(), std::int64_t{1} << 30U);  // all is freed
   const Memory other = Device::named(name() + ":0")->allocate(100);
-  EXPECT_FALSE(card->holds(other.data()));
+  EXPECT_NE(Device::holder(GetParam(), other.data()), card->index());
   std::vector<float> in_thread;
   std::thread([&] { in_thread = round_trip(*card); }).join();
   EXPECT_EQ(in_thread, round_trip(*card));
@@ -133,7 +138,7 @@ TEST_P(DeviceCard, RefusesImagesOfOtherCardsAndImagesWithoutTheKernel) {
 
 // The first call of each function of the driver fails, and then none.
 TEST_P(DeviceCard, ReportsEveryFailureOfTheDriver) {
-  // `holds` says that it does not know an address, and a stream of unknown state counts as captured; nobody is told
+  // `holder` says that it does not know an address, and a stream of unknown state counts as captured; nobody is told
   // what freeing and restoring find; another test maps.
   const std::set<std::string> others{"pointer_attribute", "free",      "free_pinned", "destroy_stream", "destroy_event",
                                      "pop_context",       "capturing", "map",         "unmap"};
@@ -153,6 +158,19 @@ TEST_P(DeviceCard, ReportsEveryFailureOfTheDriver) {
     }
     EXPECT_EQ(use(), round_trip(*Device::processor())) << "after a failure of " << function;
   }
+}
+
+// An event that keeps time makes the streams slower that it is recorded in.
+TEST_P(DeviceCard, EventsThatOrderStreamsKeepNoTime) {
+  const StandIn standin(GetParam());
+  const auto card = Device::named(name());
+  const Stream stream = card->make_stream();
+  const Event begin = card->record(stream);
+  Event end;
+  card->record(stream, end);
+  card->wait({}, end);
+  card->synchronize({});
+  EXPECT_THROW(static_cast<void>(card->seconds_between(begin, end)), Error);
 }
 
 TEST_P(DeviceCard, ProcessesShareMemory) {
@@ -175,6 +193,47 @@ TEST_P(DeviceCard, ProcessesShareMemory) {
     EXPECT_EQ(found, 8 - group.rank());
     group.barrier();
   });
+}
+
+// Memory is freed once the last process that maps it has unmapped it, or has ended.
+TEST_P(DeviceCard, SharedMemoryOutlivesWhoMapsIt) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ranks that are processes";
+#endif
+  const testing::SharedCounter steps;
+  const auto await = [&steps](int step) {
+    for (int polls = 0; *steps < step && polls < 1000; ++polls) testing::nap(0.01);
+  };
+  const auto ended = testing::fork_ranks(3, [&](const Group& group) {
+    const StandIn standin(GetParam());
+    const auto card = Device::named(name());
+    Memory mine = card->allocate_for_peers(shared_block);
+    const std::int64_t without = card->free_memory() + shared_block;
+    const auto places = base::values_of_all(group, card->share(mine));
+    Memory theirs = card->reach(places[0]);
+    group.barrier();
+    if (group.rank() == 0) {
+      theirs = {};
+      mine = {};
+      for (const int step : {1, 3}) {
+        EXPECT_LT(card->free_memory(), without);
+        EXPECT_EQ(standin.freed_while_mapped(), 0);
+        ++*steps;
+        if (step == 1) await(2);
+      }
+      for (int polls = 0; card->free_memory() < without && polls < 500; ++polls) testing::nap(0.01);
+      EXPECT_EQ(card->free_memory(), without);
+    } else if (group.rank() == 1) {
+      await(1);
+      theirs = {};
+      ++*steps;
+    } else {
+      await(3);
+      std::_Exit(0);
+    }
+  });
+  EXPECT_TRUE(ended[0].ok) << ended[0].message;
+  EXPECT_TRUE(ended[1].ok) << ended[1].message;
 }
 
 INSTANTIATE_TEST_SUITE_P(, DeviceCard, ::testing::Values(Kind::cuda, Kind::hip));

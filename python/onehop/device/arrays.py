@@ -70,7 +70,9 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]:
         return _KINDS[self._device.kind], self._device.index
 
-    def __dlpack__(self, **_options: Any) -> Any:
+    def __dlpack__(self, *, stream: int | None = None, **_options: Any) -> Any:
+        if stream not in (None, -1):
+            self._device.follow_default(stream)
         kind = self.dtype.name.rstrip("0123456789")
         code = next((code for code, name in _TYPES.items() if name == kind), None)
         if code is None:
@@ -183,10 +185,15 @@ def _of_interface(value: Any, interface: dict[str, Any]) -> Place:
     address, read_only = interface["data"]
     if read_only:
         raise BadInput("expected an array that can be written, found one that is read-only")
-    for index in range(_core.device_count("cuda")[0]):
-        if element_count(shape) == 0 or _core.Device.named(f"cuda:{index}").holds(address):
-            size = element_count(shape) * dtype.itemsize
-            stream = interface.get("stream") or 0
-            return Place(f"cuda:{index}", address, shape, dtype.name, 0 if stream == 1 else stream, size)
-    reason = _core.device_count("cuda")[1] or "no card holds its address"
-    raise BadInput(f"expected a {type(value).__name__} in the memory of a card that onehop can use: {reason}")
+    if interface.get("mask") is not None:
+        raise BadInput("expected an array without a mask")
+    count, reason = _core.device_count("cuda")
+    index = _core.device_holder("cuda", address) if element_count(shape) > 0 else min(count, 1) - 1
+    if index < 0:
+        reason = reason or "no card holds its address"
+        raise BadInput(
+            f"expected a {type(value).__name__} in the memory of a card that onehop can use: {reason}"
+        )
+    size = element_count(shape) * dtype.itemsize
+    stream = interface.get("stream") or 0
+    return Place(f"cuda:{index}", address, shape, dtype.name, 0 if stream == 1 else stream, size)

@@ -6,7 +6,7 @@
 //   STANDIN_FAIL     "cuMemAlloc_v2:3": the third call of this function from now on fails; "name:0": all calls
 //   STANDIN_WRONG    the name of a kernel whose launches do nothing
 // standin_calls(name) counts the calls of a function; standin_most_bytes() is the most memory that this process has had
-// on cards since the last call.
+// on cards since the last call; standin_freed_while_mapped() counts memory that was freed while others mapped it.
 // NOLINTBEGIN: the names, parameters and casts are those of the drivers'.
 #include <elf.h>
 #include <fcntl.h>
@@ -56,6 +56,7 @@ constexpr bool is_hip = false;
 constexpr int out_of_memory = 2;
 constexpr int invalid_value = 1;
 constexpr int invalid_context = 201;
+constexpr int invalid_handle = 400;
 constexpr int no_binary_for_card = 209;
 constexpr int not_found = 500;
 constexpr int not_ready = 600;
@@ -80,6 +81,7 @@ struct Shared {
   std::map<char*, Block> blocks;
   std::size_t bytes = 0;  // on cards
   std::size_t most_bytes = 0;
+  int freed_while_mapped = 0;
 };
 Shared& shared() {
   static auto& all = *new Shared;
@@ -116,7 +118,12 @@ struct Function {
   std::string name;
 };
 
+// Behind memory a file has the number of mappings in other processes.
+std::size_t file_bytes(std::size_t bytes) { return (bytes + 7) / 8 * 8 + 8; }
+int* mappings_of(char* at, std::size_t bytes) { return reinterpret_cast<int*>(at + file_bytes(bytes) - 8); }
+
 char* map_file(int fd, std::size_t bytes) {
+  bytes = file_bytes(bytes);
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) return nullptr;
 #if defined(__SANITIZE_ADDRESS__)
@@ -127,7 +134,7 @@ char* map_file(int fd, std::size_t bytes) {
 
 int allocate(void** at, std::size_t bytes, bool twice) {
   Shared::Block block{memfd_create("standin", MFD_CLOEXEC), bytes, current};
-  if (block.fd < 0 || ftruncate(block.fd, static_cast<off_t>(bytes)) != 0) return out_of_memory;
+  if (block.fd < 0 || ftruncate(block.fd, static_cast<off_t>(file_bytes(bytes))) != 0) return out_of_memory;
   char* const found = map_file(block.fd, bytes);
   if (found == nullptr) return out_of_memory;
   if (twice) block.other = map_file(block.fd, bytes);
@@ -145,8 +152,15 @@ int release(void* at) {
   const std::lock_guard guard(shared().mutex);
   const auto found = shared().blocks.find(static_cast<char*>(at));
   if (found == shared().blocks.end()) return invalid_value;
-  munmap(at, found->second.bytes);
-  if (found->second.other != nullptr) munmap(found->second.other, found->second.bytes);
+  const std::size_t bytes = found->second.bytes;
+  int* const mappings = mappings_of(found->first, bytes);
+  if (found->second.fd < 0) {
+    __atomic_fetch_sub(mappings, 1, __ATOMIC_ACQ_REL);
+  } else if (__atomic_load_n(mappings, __ATOMIC_ACQUIRE) != 0) {
+    ++shared().freed_while_mapped;
+  }
+  munmap(at, file_bytes(bytes));
+  if (found->second.other != nullptr) munmap(found->second.other, file_bytes(bytes));
   if (found->second.fd >= 0) close(found->second.fd);
   if (found->second.fd >= 0 && found->second.other == nullptr) shared().bytes -= found->second.bytes;
   shared().blocks.erase(found);
@@ -172,6 +186,11 @@ extern "C" __attribute__((visibility("default"))) int standin_calls(const char* 
 extern "C" __attribute__((visibility("default"))) std::size_t standin_most_bytes() {
   const std::lock_guard guard(shared().mutex);
   return std::exchange(shared().most_bytes, shared().bytes);
+}
+
+extern "C" __attribute__((visibility("default"))) int standin_freed_while_mapped() {
+  const std::lock_guard guard(shared().mutex);
+  return shared().freed_while_mapped;
 }
 
 STANDIN(cuInit, hipInit)(unsigned /*flags*/) {
@@ -298,7 +317,7 @@ STANDIN(cuMemHostGetDevicePointer_v2, hipHostGetDevicePointer)(void** on_device,
   return 0;
 }
 STANDIN(cuPointerGetAttribute, hipPointerGetAttribute)(void* value, int attribute, const void* address) {
-  CALLED_ON_CARD(__func__);
+  CALLED(__func__);
   const std::lock_guard guard(shared().mutex);
   const char* const at = static_cast<const char*>(address);
   auto found = shared().blocks.upper_bound(const_cast<char*>(at));
@@ -345,6 +364,7 @@ STANDIN(cuIpcOpenMemHandle_v2, hipIpcOpenMemHandle)(void** at, Handle handle, un
   char* const found = map_file(fd, handle.words[3]);
   close(fd);
   if (found == nullptr) return out_of_memory;
+  __atomic_fetch_add(mappings_of(found, handle.words[3]), 1, __ATOMIC_ACQ_REL);
   const std::lock_guard guard(shared().mutex);
   shared().blocks[found] = {-1, handle.words[3], -2, nullptr};
   *at = found;
@@ -368,6 +388,11 @@ STANDIN(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {
 STANDIN(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
   CALLED_OUTSIDE_GRAPHS(__func__, stream);
   stream_of(stream).drain();
+  return 0;
+}
+STANDIN(cuCtxSynchronize, hipDeviceSynchronize)() {
+  CALLED_ON_CARD(__func__);
+  Stream::drain_all();
   return 0;
 }
 STANDIN(cuStreamQuery, hipStreamQuery)(void* stream) {
@@ -395,9 +420,10 @@ STANDIN(cuGraphLaunch, hipGraphLaunch)(void* graph, void* stream) {
   for (const auto& work : *static_cast<std::vector<std::function<void()>>*>(graph)) stream_of(stream).push(work);
   return 0;
 }
-STANDIN(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned /*flags*/) {
+STANDIN(cuEventCreate, hipEventCreateWithFlags)(void** event, unsigned flags) {
   CALLED_ON_CARD(__func__);
-  *event = new std::shared_ptr<Event>(std::make_shared<Event>());
+  if (flags != 0 && flags != Event::without_time) return invalid_value;
+  *event = new std::shared_ptr<Event>(std::make_shared<Event>(flags));
   return 0;
 }
 STANDIN(cuEventDestroy_v2, hipEventDestroy)(void* event) {
@@ -408,7 +434,7 @@ STANDIN(cuEventDestroy_v2, hipEventDestroy)(void* event) {
 STANDIN(cuEventRecord, hipEventRecord)(void* event, void* stream) {
   CALLED_OUTSIDE_GRAPHS(__func__, stream);
   auto& place = *static_cast<std::shared_ptr<Event>*>(event);
-  place = std::make_shared<Event>();  // who waits for the event as it was does not wait for this
+  place = std::make_shared<Event>(place->flags);  // who waits for the event as it was does not wait for this
   stream_of(stream).push([event = place] {
     const std::lock_guard guard(event->mutex);
     event->done = true;
@@ -430,6 +456,7 @@ STANDIN(cuEventElapsedTime, hipEventElapsedTime)(float* milliseconds, void* begi
   Event& first = **static_cast<std::shared_ptr<Event>*>(begin);
   Event& last = **static_cast<std::shared_ptr<Event>*>(end);
   const std::scoped_lock guard(first.mutex, last.mutex);
+  if ((first.flags | last.flags) != 0) return invalid_handle;
   if (!first.done || !last.done) return not_ready;
   *milliseconds = std::chrono::duration<float, std::milli>(last.at - first.at).count();
   return 0;

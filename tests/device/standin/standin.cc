@@ -79,6 +79,8 @@ int StandIn::calls(const char* function) const {
   return count == nullptr ? -1 : count(function);
 }
 
+int StandIn::freed_while_mapped() const { return reinterpret_cast<int (*)()>(symbol("standin_freed_while_mapped"))(); }
+
 std::size_t StandIn::most_bytes() const { return reinterpret_cast<std::size_t (*)()>(symbol("standin_most_bytes"))(); }
 
 }  // namespace onehop::testing

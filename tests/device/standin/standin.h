@@ -31,6 +31,8 @@ class StandIn {
   [[nodiscard]] int calls(const char* function) const;
   // The most memory of cards that this process has had at a time since the last call.
   [[nodiscard]] std::size_t most_bytes() const;
+  // How often memory of cards was freed by this process while others mapped it.
+  [[nodiscard]] int freed_while_mapped() const;
   // A function of the driver.
   [[nodiscard]] void* symbol(const char* name) const;
 

@@ -95,6 +95,9 @@ inline Stream& default_stream(int card) {
 }
 
 struct Event {
+  static constexpr unsigned without_time = 2;
+  explicit Event(unsigned all_flags) : flags(all_flags) {}
+  const unsigned flags;
   std::mutex mutex;
   std::condition_variable changed;
   bool done = false;
