@@ -21,8 +21,9 @@ struct Sought {
 };
 
 constexpr Sought cuda{"ONEHOP_CUDA", "CUDA driver", {"libcuda.so.1", nullptr, nullptr}, 11080, "CUDA 11.8"};
+// ROCm 6.0 loads no kernel whose description has hidden_dynamic_lds_size, as those with shared memory have.
 constexpr Sought hip{
-    "ONEHOP_HIP", "HIP runtime", {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, 60000000, "ROCm 6.0"};
+    "ONEHOP_HIP", "HIP runtime", {"libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6"}, 60100000, "ROCm 6.1"};
 
 const Sought& sought(Kind kind) { return kind == Kind::cuda ? cuda : hip; }
 
