@@ -36,10 +36,6 @@ class Channels:
     receive: dict[End, Receiver] = field(default_factory=dict)
 
 
-def _shaper(shape: Any, dtype: np.dtype) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda memory: memory.view(dtype).reshape(shape)
-
-
 def _message(end: End, message: Message) -> tuple[int, Callable[[np.ndarray], np.ndarray] | None]:
     """Return the size of one message in bytes, and a function that views a slot's bytes as the message's array.
 
@@ -58,7 +54,7 @@ def _message(end: End, message: Message) -> tuple[int, Callable[[np.ndarray], np
             f"expected a message for channel {end} as a number of bytes, an array like it, or (shape, dtype), "
             f"found {message!r}"
         ) from None
-    return count * dtype.itemsize, _shaper(shape, dtype)
+    return count * dtype.itemsize, lambda memory: memory.view(dtype).reshape(shape)
 
 
 def _peer_and_tag(end: End) -> tuple[int, int]:

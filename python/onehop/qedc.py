@@ -58,12 +58,6 @@ class _Placeholder(ModuleType):
         return missing
 
 
-def _add_placeholders() -> None:
-    for name in _UNUSED_PACKAGES:
-        if name not in sys.modules and importlib.util.find_spec(name) is None:
-            sys.modules[name] = _Placeholder(name)
-
-
 class _PatchingFinder(importlib.abc.MetaPathFinder):
     """Import hook that finds modules named `execute` and makes them use a backend once they are loaded."""
 
@@ -103,11 +97,15 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     if not path.is_file():
         raise BadInput(f"there is no benchmark {file}; name a script of the suite, such as pe_benchmark.py")
     finder = _PatchingFinder(backend)
-    _add_placeholders()
+    for name in _UNUSED_PACKAGES:
+        if name not in sys.modules and importlib.util.find_spec(name) is None:
+            sys.modules[name] = _Placeholder(name)
     saved = list(sys.argv), list(sys.path)
     sys.meta_path.insert(0, finder)
     sys.argv = [str(path), *arguments]
-    sys.path[:0] = [str(path.parent), *_library(path)]
+    # Of a checkout that is not installed, the folder with the suite's library.
+    library = [str(folder) for folder in path.parents if (folder / "qedclib/__init__.py").is_file()][:1]
+    sys.path[:0] = [str(path.parent), *library]
     try:
         runpy.run_path(str(path), run_name="__main__")
     except SyntaxError as error:
@@ -127,11 +125,6 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     finally:
         sys.meta_path.remove(finder)
         sys.argv, sys.path[:] = saved
-
-
-def _library(script: Path) -> list[str]:
-    """Return the folder above the script that contains the suite's library, for a checkout that is not installed."""
-    return [str(folder) for folder in script.parents if (folder / "qedclib" / "__init__.py").is_file()][:1]
 
 
 def _package(module: str | None) -> str:

@@ -76,7 +76,8 @@ def command_help(path: str, about: str, kind: type[Options]) -> str:
 
     fields = fields_of(kind)
     arguments = [field for field in fields if field.option.positional]
-    words = "".join(f" {_usage(field)}" for field in arguments)
+    names = [(field.option.metavar, field.default is ...) for field in arguments]
+    words = "".join(f" {name}" if is_needed else f" [{name}]" for name, is_needed in names)
     parts = [f"{_heading('Usage:')} {path} [OPTIONS]{words}", _paragraphs(about)]
     if arguments:
         parts.append(_rows("Arguments", [(field.option.metavar, _text(field)) for field in arguments]))
@@ -88,10 +89,6 @@ def command_help(path: str, about: str, kind: type[Options]) -> str:
     parts += [_rows(title, rows) for title, rows in {"Options": own, **titles}.items() if rows]
     parts.append(_rows("Help", [("-h, --help", "Show this help and exit.")]))
     return "\n\n".join(parts)
-
-
-def _usage(field: Field) -> str:
-    return field.option.metavar if field.default is ... else f"[{field.option.metavar}]"
 
 
 def _metavar(field: Field) -> str:

@@ -43,11 +43,6 @@ class MpiLauncher:
     library: str | None
 
 
-def _library_of(path: Path) -> str | None:
-    names = ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"]
-    return _core.library_beside(str(path.resolve().parent), names) or None
-
-
 def identify(path: str | Path) -> MpiLauncher | None:
     """Identify an mpiexec by its version text; None if it does not run or its kind is unknown."""
     try:
@@ -63,7 +58,8 @@ def identify(path: str | Path) -> MpiLauncher | None:
         return None
     text = done.stdout + done.stderr
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    library = _library_of(Path(path))
+    names = ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"]
+    library = _core.library_beside(str(Path(path).resolve().parent), names) or None
     if "Open MPI" in text or "OpenRTE" in text or "prte" in text.lower():
         return MpiLauncher(str(path), "openmpi", lines[0], library)
     if "HYDRA" in text or "Intel(R) MPI" in text:

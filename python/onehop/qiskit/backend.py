@@ -251,7 +251,9 @@ class OnehopBackend(BackendV2):
         noise = read_noise(noise_model)
         tasks = []
         for k, circuit in enumerate(circuits):
-            prepared = circuit if circuit.num_qubits else _with_a_qubit(circuit)
+            prepared = circuit if circuit.num_qubits else circuit.copy()
+            if not circuit.num_qubits:
+                prepared.add_bits([Qubit()])  # on which nothing acts
             if noise is None:
                 active = None if observables else active_qubits(prepared)
                 program = program_from_qiskit(prepared, None, active)
@@ -264,7 +266,9 @@ class OnehopBackend(BackendV2):
                 require_certain(program.circuit, mixed=how == "density_matrix")
             task = Task(program.circuit, shots, (seed + k) % (1 << 64), sums, precision, device=device)
             if not program.is_plain or how == "density_matrix":
-                task = replace(task, program=_with_saved(program, sums), method=how, observables=())
+                for number, one in enumerate(sums):
+                    program.save(Save("expval", f"observable {number}", "average", observable=one), [])
+                task = replace(task, program=program, method=how, observables=())
             tasks.append(task)
         if noise is not None and self.executor.rank == 0:
             noise.warn()
@@ -282,13 +286,6 @@ class OnehopBackend(BackendV2):
         return chosen
 
 
-def _with_a_qubit(circuit: QuantumCircuit) -> QuantumCircuit:
-    """Return the circuit, which has no qubits, with one on which nothing acts."""
-    result = circuit.copy()
-    result.add_bits([Qubit()])
-    return result
-
-
 def _check_choice(what: str, found: Any, allowed: Sequence[str]) -> None:
     if found not in allowed:
         raise BadInput(f"expected {what} {' or '.join(allowed)}, found {found!r}")
@@ -304,10 +301,3 @@ def _method_for(program: Program, asked: str) -> str:
     if "channel" in program.kinds and not needs_vector and program.circuit.qubits <= _LARGEST_DENSITY:
         return "density_matrix"
     return "statevector"
-
-
-def _with_saved(program: Program, sums: Sequence[Any]) -> Program:
-    """Append observables to save at the end of the program, and return it."""
-    for k, one in enumerate(sums):
-        program.save(Save("expval", f"observable {k}", "average", observable=one), [])
-    return program

@@ -20,7 +20,8 @@ class MemoryUse:
     """
 
     def __init__(self) -> None:
-        _forget_peak()
+        with contextlib.suppress(OSError):  # without it, the peak counts from the start of the program
+            Path("/proc/self/clear_refs").write_text("5")
         status = _status()
         self.before = status["RssAnon"] + status["RssFile"] + _own_shared()
 
@@ -37,12 +38,6 @@ class MemoryUse:
         mine = f"{self.peak()} {self.before}".encode()
         peaks, before = zip(*(map(int, one.split()) for one in group.allgather(mine)), strict=True)
         return {"peak_memory_per_rank": max(peaks), "program_memory_per_rank": max(before)}
-
-
-def _forget_peak() -> None:
-    """Reset the kernel's peak. Where this fails, the peak counts from the start of the program."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
 
 
 def _status() -> dict[str, int]:

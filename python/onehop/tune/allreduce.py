@@ -63,13 +63,9 @@ def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
     return measured
 
 
-def _rule_for(rules: list[dict[str, Any]], size: int) -> dict[str, Any]:
-    return next(rule for rule in rules if rule["up_to"] is None or size <= rule["up_to"])
-
-
 def _default(rules: list[dict[str, Any]], size: int, variants: list[Variant]) -> int:
     """The index of the variant nearest to the built-in one."""
-    rule = _rule_for(rules, size)
+    rule = next(rule for rule in rules if rule["up_to"] is None or size <= rule["up_to"])
     alike = [number for number, variant in enumerate(variants) if variant[0] == rule["algorithm"]]
     return min(alike, key=lambda number: abs(variants[number][1] - rule["chunk_bytes"]), default=0)
 
@@ -115,18 +111,13 @@ def choose_table(
                     f"{variants[i][0]}, chunks of {bytes_text(variants[i][1], exact=True)}"
                     for i in (default, number)
                 ]
-                told.append(
-                    (_text(one["up_to"]), texts[0], costs["raw"][default], texts[1], costs["raw"][number])
-                )
+                sizes = "longer arrays" if one["up_to"] is None else f"arrays up to {bytes_text(size)}"
+                told.append((sizes, texts[0], costs["raw"][default], texts[1], costs["raw"][number]))
         best.append((size, now))
     for kind in ("raw", "encoded"):
         chosen[kind] = _joined(chosen[kind])
     chosen["compress_above"] = {codec: _pays_from(codec, best) for codec in LOSSY}
     return chosen, told
-
-
-def _text(up_to: int | None) -> str:
-    return "longer arrays" if up_to is None else f"arrays up to {bytes_text(up_to)}"
 
 
 def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | None:

@@ -155,10 +155,6 @@ class QuarkOptions(SourceOptions):
         return each * (4 if self.one_link else 1) * self.sources + self.noise_vectors
 
 
-def _numbers(values: np.ndarray) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
-
-
 WALL = "the correlators of a wall depend on the gauge: expected links of `onehop lattice fix`"
 
 
@@ -200,7 +196,7 @@ def quark_report(gauge: Gauge, options: QuarkOptions, mass: float, theirs: Conve
                 masses = mesons.logarithmic_mass(one)
             else:
                 masses = mesons.effective_mass(one, 2 if staggered and name == "rho" else 1)
-            report[f"{name}_mass"] = _numbers(masses)
+            report[f"{name}_mass"] = [None if np.isnan(one) else float(one) for one in masses]
         report |= {"iterations": found.iterations, "true_residual": found.true_residual}
         report["correlators"] = series
         if options.noise_vectors:

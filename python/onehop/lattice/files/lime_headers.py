@@ -265,11 +265,6 @@ def _of_one_field(path: str, all_records: Sequence[Record]) -> tuple[Record, dic
     return data, texts, sums[0] if sums else None
 
 
-def _given_shape(data: Record, extents: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """Return the extents and the bits of a number of a record that no other one describes."""
-    return extents, 64 if data.length == np.prod(extents, dtype=float) * 4 * 18 * 8 else 32
-
-
 def lime(path: str, start: bytes, given: tuple[int, ...] | None = None) -> Layout | None:
     """Read the headers of an ILDG or SciDAC file: LIME records, with numbers in big-endian order.
 
@@ -282,7 +277,8 @@ def lime(path: str, start: bytes, given: tuple[int, ...] | None = None) -> Layou
     name = data.name.removesuffix("-binary-data")
     try:
         if given is not None and name == "ildg" and "ildg-format" not in texts:
-            extents, bits = _given_shape(data, given)
+            extents = given
+            bits = 64 if data.length == np.prod(extents, dtype=float) * 4 * 18 * 8 else 32
             scidac_dims(path, texts.get("scidac-private-file-xml", ""), extents)
         else:
             extents, bits = (_ildg_shape if name == "ildg" else _scidac_shape)(path, texts)
