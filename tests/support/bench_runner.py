@@ -36,8 +36,7 @@ needs_mpi = pytest.mark.skipif(not has_mpi(), reason="needs an Open MPI to compa
 
 
 def measure(ranks: Ranks, *arguments: str) -> dict[str, Any]:
-    done = ranks.onehop("bench", *arguments, "--quick", "--json", "-", timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = ranks.onehop("bench", *arguments, "--quick", "--json", "-", timeout=100, status=0)
     assert "onehop bench" in done.stderr  # the table makes room for the JSON
     result = json.loads(done.stdout)
     assert set(result) >= {"bench", "version", "host", "rows"}
