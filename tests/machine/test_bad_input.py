@@ -62,10 +62,7 @@ HUGE = "99999999999999999999"
         ("simulate halo.json --machine mira --dtype float32", "--dtype with the pattern"),
         (f"{ALLREDUCE} -n {HUGE} --elements 8", "--ranks"),
         (f"{ALLREDUCE} -n 8 --elements {HUGE}", "--elements"),
-        (
-            f"{ALLREDUCE} -n 8 --elements 8 --algorithm foo",
-            "expected --algorithm auto, by_host, two_shot or one_shot, found 'foo'",
-        ),
+        (f"{ALLREDUCE} -n 8 --elements 8 --algorithm foo", "expected --algorithm auto, by_host, two_shot or"),
         ("simulate allreduce --machine mi300x --ranks 9 --elements 8", "expected 1 to 8 ranks"),
         (f"simulate permutation --machine mira --bits {HUGE} --local 16 --swap 0:1", "--bits"),
         ("simulate permutation --machine mi300x --bits 8 --local 4", "--swap"),
@@ -83,15 +80,12 @@ HUGE = "99999999999999999999"
         ("map --grid 9x9x9 --machine mi300x", "expected 1 to 8 ranks"),
         (
             "map --grid 600x600 --hosts 600 --per-host 600 --plot map.svg",
-            "at most 512 positions in the dimensions of a plot",
+            "at most 512 positions in the dimension",
         ),
         ("map --grid 5x5 --hosts 4 --per-host 6", "hold the 25 ranks of the grid, found 4 hosts for 24"),
         ("map --grid 5x5 --hosts 0 --per-host 6", "1 host or more, found 0"),
         ("map --grid 5x5 --hosts 5 --per-host 0", "1 rank per host or more, found 0"),
-        (
-            "map --grid 5x0 --hosts 5 --per-host 5",
-            "expected --grid as numbers of 1 to 2^31-1 with x between them",
-        ),
+        ("map --grid 5x0 --hosts 5 --per-host 5", "expected --grid as numbers of 1 to 2^31-1 with x between"),
         ("map --grid 5xq --hosts 5 --per-host 5", "expected --grid"),
         ("map --grid 99999x99999 --hosts 5 --per-host 5", "at most 1048576 ranks"),
         ("map --grid 5x5 --hosts 99999999999 --per-host 99999999999", "at most 2^31-1"),
@@ -117,10 +111,7 @@ HUGE = "99999999999999999999"
         (f"{TALK} --faces 32x0", "expected --faces as numbers of 1 or more with x between them"),
         (f"{TALK} --faces 4000000000x4000000000x4000000000", "below 2^63 sites"),
         (f"{TALK} --ranks 0", "expected 1 to 4096 ranks of a host, found 0"),
-        (
-            f"{TALK} --grid 2x2x1",
-            "as 4 numbers, one per dimension of the local lattice 32x6x4x3, found 2x2x1",
-        ),
+        (f"{TALK} --grid 2x2x1", "one per dimension of the local lattice 32x6x4x3, found 2x2x1"),
         (f"{TALK} --skip-inside", "expected the ranks of a host as a grid of 4 numbers"),
         (f"{TALK} --speeds 1,2", "expected one speed for each of 6 rails, found 2 speeds"),
         (f"{TALK} --speeds 1,2,3,4,5,0", "rail 5: expected a finite speed above 0, found 0"),
@@ -166,7 +157,7 @@ def test_a_command_is_refused_and_writes_nothing(
         (
             "--map",
             "[0, 1, 1, 3, 4, 5, 6, 7]",
-            "a place of its own for every rank, found ranks 1 and 2 at place 1",
+            "place of its own for every rank, found ranks 1 and 2 at place 1",
         ),
         ("--map", "[0, 1, 2]", "one place for each of 8 ranks, found 3"),
         ("--map", "[0, 1, 2, 3, 4, 5, 6, 9]", "places from 0 to 7 of the machine mi300x, found 9"),
@@ -180,11 +171,7 @@ def test_a_command_is_refused_and_writes_nothing(
         ("--rails", "{", "expected a rule (by_rank,"),
         ("--rails", "{}", "expected rails that"),
         ("--rails", "[[1]]", "expected assignments with from, to, rail, first_byte, bytes, found 1"),
-        (
-            "--rails",
-            '[[{"from": 0, "to": 1, "rail": 0, "first_byte": 0, "bytes": -1}]]',
-            "bytes as a number from 0",
-        ),
+        ("--rails", '[[{"from":0,"to":1,"rail":0,"first_byte":0,"bytes":-1}]]', "bytes as a number from 0"),
         ("--rails", "[]", "a list for each of 1 round, found 0"),
     ],
 )
