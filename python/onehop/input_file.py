@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 from onehop.error import BadInput
 
 
-def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> str:
-    """Read a text of at most `longest` bytes from a file, which may be a pipe; the name "-" is stdin. Raises BadInput.
+def read_bytes(file: str | Path, what: str, longest: int, remedy: str = "") -> bytes:
+    """Read at most `longest` bytes from a file, which may be a pipe; the name "-" is stdin. Raises BadInput.
 
     `what` names its contents, such as "schedule"; `remedy` ends the message if it cannot be read.
     """
@@ -33,6 +33,16 @@ def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> st
         raise BadInput(f"cannot read the {what} {file}: {reason}{remedy}") from error
     if max(length, len(data)) > longest:
         raise BadInput(f"{file}: expected a {what} of at most {longest} bytes, found more")
+    return data
+
+
+def read_text(file: str | Path, what: str, longest: int, remedy: str = "") -> str:
+    """Read a text as `read_bytes` reads bytes."""
+    return decoded(read_bytes(file, what, longest, remedy), file)
+
+
+def decoded(data: bytes, file: str | Path) -> str:
+    """Return the contents of a file as a text. Raises BadInput."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,5 +1,6 @@
 """Numbers that no computer can hold, in options of commands, are one line of an error."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,8 @@ def test_what_no_memory_holds(
     array = '{"name":"u","element_bytes":8,"elements":1}'
     head = f'{{"onehop_schedule":1,"ranks":1,"arrays":[{array}],"rounds":[{{"transfers":['
     Path("many.json").write_text(f"{head}{transfers}]}}]}}", encoding="utf-8")
+    Path("sparse.goal").touch()
+    os.truncate("sparse.goal", 1 << 29)
     Path("map.json").write_text(f"[{'[],' * 300_000}[]]", encoding="utf-8")
     cases = (
         (30, "schedule halo --extent 64x64 --grid 64x64", "the schedule as JSON: expected what fits into"),
@@ -87,6 +90,7 @@ def test_what_no_memory_holds(
         (20, "schedule count many.json", "rounds[0].transfers: expected what fits into"),
         (90, "map --grid 1024x1024 --hosts 16384 --per-host 64", "map: expected what fits into"),
         (20, "simulate halo.json --machine fugaku --map map.json", "not enough memory for"),
+        (90, "simulate trace sparse.goal --machine fugaku", "not enough memory for the trace sparse.goal"),
         (
             90,
             "simulate broadcast -n 4096 --elements 9 --machine frontier",

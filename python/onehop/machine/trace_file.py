@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from onehop.error import BadInput
-from onehop.input_file import open_input
+from onehop.input_file import decoded, read_bytes
 
 _LONGEST = 1 << 30  # bytes of a file
 _MOST_RANKS = 1 << 20
@@ -52,10 +52,10 @@ def read_trace(file: str | Path, ranks: int | None = None) -> Program:
     BadInput
         The file is none of these formats, or malformed.
     """
-    data = _bytes_of(Path(file))
+    data = read_bytes(Path(file), "trace", _LONGEST)
     head = data[:4096].lstrip()
     if re.match(rb"(?://.*\s|/\*|#.*\s)*num_ranks\b", head):
-        program = _goal(_text(data, file), str(file))
+        program = _goal(decoded(data, file), str(file))
         if ranks is not None and ranks != len(program):
             raise BadInput(
                 f"{file}: expected the number of ranks of the trace, {len(program)}, found {ranks}"
@@ -67,7 +67,9 @@ def read_trace(file: str | Path, ranks: int | None = None) -> Program:
         files.append(beside)
     if len(files) > 1 and ranks not in (None, len(files)):
         raise BadInput(f"{file}: expected the number of ranks of the traces, {len(files)}, found {ranks}")
-    program = [_chakra(data if one == Path(file) else _bytes_of(one), str(one)) for one in files]
+    program = [
+        _chakra(data if one == Path(file) else read_bytes(one, "trace", _LONGEST), str(one)) for one in files
+    ]
     number = ranks or len(files)
     for steps in program:
         for step in steps:
@@ -77,28 +79,6 @@ def read_trace(file: str | Path, ranks: int | None = None) -> Program:
                     f"one with rank {step.peer}; name the trace of rank 0 as NAME.0.et, beside those of all others"
                 )
     return program
-
-
-def _bytes_of(file: Path) -> bytes:
-    try:
-        with open_input(file) as stream:
-            data = stream.read(_LONGEST + 1)
-    except (OSError, ValueError, MemoryError) as error:
-        raise BadInput(
-            f"cannot read the trace {file}: {getattr(error, 'strerror', None) or error}"
-        ) from error
-    if len(data) > _LONGEST:
-        raise BadInput(f"{file}: expected a trace of at most {_LONGEST} bytes, found more")
-    return data
-
-
-def _text(data: bytes, file: str | Path) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{file}: expected text in UTF-8, found {error.reason} at byte {error.start}"
-        ) from error
 
 
 _STEP = re.compile(
@@ -328,7 +308,7 @@ def _named(value: Any, names: tuple[str, ...], suffix: str = "") -> str:
 def _chakra(data: bytes, file: str) -> list[Step]:
     """Return the program of one rank."""
     is_json = data[:64].lstrip()[:1] in (b"{", b"[")
-    nodes = list(_json_nodes(_text(data, file).strip(), file) if is_json else _binary_nodes(data, file))
+    nodes = list(_json_nodes(decoded(data, file).strip(), file) if is_json else _binary_nodes(data, file))
     if not nodes:
         raise BadInput(f"{file}: expected a trace of GOAL or Chakra with nodes, found none")
     place: dict[int, int] = {}
