@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <map>
 #include <ranges>
 #include <string>
 
@@ -96,6 +97,27 @@ std::vector<PauliSum> Compiled::Impl::on_state(std::span<const PauliSum> sums, b
   std::vector<PauliSum> own = ObservableParts(sums, stored, qubits).of(0);
   check_observables(own, placement.qubits, hermitian);
   return own;
+}
+
+std::vector<PauliSum> Compiled::Impl::flipping(const PauliSum& sum) const {
+  std::map<std::vector<int>, PauliSum> by_qubits;
+  for (const PauliTerm& term : sum.terms) {
+    PauliTerm own{term.coefficient};
+    std::vector<int> flipped;
+    for (const auto& [qubit, letter] : term.paulis) {
+      if (std::ranges::find(stored[0].qubits, qubit) != stored[0].qubits.end()) {
+        own.paulis.emplace_back(qubit, letter);
+      } else if (letter != 'Z') {
+        flipped.push_back(qubit);
+        if (letter == 'Y') own.coefficient *= std::complex<double>(0, 1);
+      }
+    }
+    std::ranges::sort(flipped);
+    if (!flipped.empty()) by_qubits[flipped].terms.push_back(std::move(own));
+  }
+  std::vector<PauliSum> all;
+  for (auto& [flipped, part] : by_qubits) all.push_back(std::move(part));
+  return on_state(all, false);
 }
 
 void Compiled::Impl::require_same_call(std::span<const double> values, std::span<const PauliSum> sums,
@@ -338,8 +360,14 @@ Gradients Compiled::gradients(std::span<const double> values, std::span<const Pa
   impl_->require_same_call(values, sums, weights, variance);
   impl_->require_gates();
   const std::vector<PauliSum> own = impl_->on_state(sums, true);
-  impl_->only_for(own);
-  return impl_->gradients(values, own, weights, variance);
+  std::vector<std::vector<PauliSum>> flips;
+  std::vector<PauliSum> all = own;
+  for (std::size_t i = 0; variance && i < sums.size(); ++i) {
+    flips.push_back(impl_->flipping(sums[i]));
+    all.insert(all.end(), flips[i].begin(), flips[i].end());
+  }
+  impl_->only_for(all);
+  return impl_->gradients(values, own, weights, variance, flips);
 }
 
 }  // namespace onehop::quantum

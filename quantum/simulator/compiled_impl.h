@@ -78,10 +78,13 @@ struct Compiled::Impl {
   [[nodiscard]] std::vector<Complex> final_values(std::span<const PauliSum> sums);
   // Observables of the circuit on the qubits of the state. Throws BadInput for wrong ones.
   [[nodiscard]] std::vector<PauliSum> on_state(std::span<const PauliSum> sums, bool hermitian) const;
+  // What `on_state` leaves out, because its mean is 0: the strings that flip idle qubits, which are |0>. One sum on the
+  // state for each set of qubits that they flip. The sums of different sets lead to orthogonal states.
+  [[nodiscard]] std::vector<PauliSum> flipping(const PauliSum& sum) const;
 
-  // In gradients.cc.
+  // In gradients.cc. `flips`: of variances, `flipping` of each observable.
   Gradients gradients(std::span<const double> values, std::span<const PauliSum> sums, std::span<const double> weights,
-                      bool variance);
+                      bool variance, std::span<const std::vector<PauliSum>> flips);
   // Goes back from the final state, where bra = H ket: adds the derivative by the angle of each of `varying`.
   void go_back(State& ket, State& bra, std::span<double> by_angle);
   void make_inverse(StageProgram& program, std::size_t stage, std::size_t part, std::uint64_t flips) const;

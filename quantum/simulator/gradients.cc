@@ -45,7 +45,8 @@ void apply_sums(const State& ket, std::span<const PauliSum> sums, std::span<cons
 
 // The derivative of <H^2> - <H>^2 is that of the expectation value of H^2 - 2 <H> H with <H> held fixed. Adds the
 // weighted sum of these, applied to ket, to `bra`; `once` receives H ket. Returns the variances.
-std::vector<double> apply_variances(const State& ket, std::span<const PauliSum> sums, std::span<const double> weights,
+std::vector<double> apply_variances(const State& ket, std::span<const PauliSum> sums,
+                                    std::span<const std::vector<PauliSum>> flips, std::span<const double> weights,
                                     State& once, State& bra) {
   bra.set_layout({ket.bits().begin(), ket.bits().end()}, ket.flips());
   bra.fill_zero();
@@ -53,9 +54,16 @@ std::vector<double> apply_variances(const State& ket, std::span<const PauliSum> 
   const PauliSum one{{PauliTerm{}}};
   for (std::size_t s = 0; s < sums.size(); ++s) {
     const double mean = apply_sum(ket, sums[s], once).real();
-    values.push_back(std::max(0.0, once.norm_squared() - mean * mean));
+    double variance = once.norm_squared() - mean * mean;
     add_applied(once, sums[s], weights[s], bra);
     add_applied(once, one, -2 * weights[s] * mean, bra);
+    for (PauliSum part : flips[s]) {
+      apply_sum(ket, part, once);
+      variance += once.norm_squared();
+      for (PauliTerm& term : part.terms) term.coefficient = std::conj(term.coefficient);
+      add_applied(once, part, weights[s], bra);
+    }
+    values.push_back(std::max(0.0, variance));
   }
   return values;
 }
@@ -131,7 +139,8 @@ std::vector<Complex> Compiled::Impl::final_values(std::span<const PauliSum> sums
 }
 
 Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<const PauliSum> sums,
-                                    std::span<const double> weights, bool variance) {
+                                    std::span<const double> weights, bool variance,
+                                    std::span<const std::vector<PauliSum>> flips) {
   if (!weights.empty() && weights.size() != sums.size()) {
     throw BadInput("expected a weight for each of " + std::to_string(sums.size()) + " observables, found " +
                    std::to_string(weights.size()));
@@ -160,7 +169,7 @@ Gradients Compiled::Impl::gradients(std::span<const double> values, std::span<co
     if (variance) {
       // Of the state and its copy, one is the ket, and the other receives H ket.
       const State& ket = rows > 1 ? *kept : *state;
-      const auto found = apply_variances(ket, of_row, factors, rows > 1 ? *state : *kept, *bra);
+      const auto found = apply_variances(ket, of_row, flips.subspan(r), factors, rows > 1 ? *state : *kept, *bra);
       result.values.insert(result.values.end(), found.begin(), found.end());
       if (rows > 1) state->copy_from(*kept);
     } else if (weights.empty()) {

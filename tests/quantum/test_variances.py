@@ -52,6 +52,30 @@ def test_variances_are_those_of_matrices(ranks: int) -> None:
         quantum.State(2).variance("(1j) X0")
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_variances_count_what_observables_do_to_idle_qubits(ranks: int) -> None:
+    circuit = Circuit(4).ry(Parameter("a"), 2).cx(2, 0)
+    sums = ["Y1", "X1 Z2 + X1 + Z2", "2 Y2 + X1 + Z2 Y1 - 0.5 Y1 X3 + X1 Y3 + Z1 Z0 + X0 X2 Z3"]
+
+    def at(angle: float) -> Any:
+        state = quantum.State(4)
+        state.run(circuit.bind([angle]))
+        return np.array(state.variances(sums))
+
+    def look(group: Group) -> None:
+        compiled = quantum.compile(circuit, group)
+        found = compiled.gradients([0.3], sums, variance=True)
+        weighted = compiled.gradients([0.3], sums, [1.0, 2.0, -0.5], variance=True)
+        expected, after, before = (at(0.3 + h) for h in (0, 1e-5, -1e-5))
+        np.testing.assert_allclose(found.values, expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(found.derivatives[:, 0], (after - before) / 2e-5, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(weighted.values, expected, rtol=0, atol=1e-12)
+        expected = np.array([1.0, 2.0, -0.5]) @ found.derivatives
+        np.testing.assert_allclose(weighted.derivatives, expected, rtol=0, atol=1e-12)
+
+    run_threads(ranks, look)
+
+
 def ansatz() -> Circuit:
     circuit = Circuit(N)
     for layer in range(2):
