@@ -283,7 +283,13 @@ State& Compiled::run(std::span<const double> values) {
   std::vector<StateFactor> factors;
   factors.push_back({impl_->new_state(), impl_->stored[0].qubits});
   factors[0].state->copy_from(*impl_->state);
-  impl_->all_qubits = product_of(std::move(factors), impl_->circuit->qubits);
+  auto product = product_of(std::move(factors), impl_->circuit->qubits);
+  // The caller may still hold the state of an earlier call: it is overwritten, not freed.
+  if (impl_->all_qubits) {
+    impl_->all_qubits->copy_from(*product);
+  } else {
+    impl_->all_qubits = std::move(product);
+  }
   return *impl_->all_qubits;
 }
 

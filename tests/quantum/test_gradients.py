@@ -171,6 +171,16 @@ def test_many_bindings_are_single_runs(qubits: int) -> None:
         np.testing.assert_allclose(compiled.expectations(row, sums), values, rtol=0, atol=1e-12)
 
 
+def test_the_state_of_an_earlier_run_with_idle_qubits_is_overwritten() -> None:
+    circuit = Circuit(14).ry(Parameter("a"), 3)
+    compiled = quantum.compile(circuit)
+    first = compiled.run([0.1])
+    view = first.local()
+    second = compiled.run([0.2])
+    assert np.shares_memory(view, second.local())
+    np.testing.assert_array_equal(first.vector(), second.vector())
+
+
 def test_noise_takes_parameter_shifts() -> None:
     a, b = Parameter("a"), Parameter("b")
     circuit = Circuit(2, 2).rx(2 * a, 0).cx(0, 1).gate("crx", [1, 0], [b]).u(a, b, 0.3, 1)
