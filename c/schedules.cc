@@ -116,7 +116,8 @@ void make_plan(const onehop::Group& group, onehop_schedule* schedule, int count,
     onehop::refuse_channels(group, error.what());
     throw;
   }
-  make(plans, plan, group, schedules.at(schedule), memory);
+  // Made before it gets its handle: other threads may make theirs while this one waits for other ranks.
+  make(plans, plan, onehop::Plan(group, schedules.at(schedule), memory));
 }
 
 }  // namespace

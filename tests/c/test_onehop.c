@@ -1,14 +1,17 @@
 /* The C interface on any number of ranks, against plain loops over the sources of all ranks, which every rank knows.
  * With USE_MPI the ranks are those of a communicator. */
+#define _POSIX_C_SOURCE 200809L
 #include <complex.h>
 #include <onehop.h>
 #ifdef USE_MPI
 #include <onehop_mpi.h>
 #endif
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int rank, size, failures;
 
@@ -292,6 +295,40 @@ static void errors(onehop_group* group) {
   }
 }
 
+#ifndef USE_MPI
+static onehop_group* parts[2];
+
+static void* make_plan(void* which) {
+  onehop_group* const group = parts[*(int*)which];
+  const struct timespec later = {0, 200000000};
+  onehop_schedule* schedule = NULL;
+  onehop_plan* plan = NULL;
+  double numbers[64] = {0};
+  void* arrays[] = {numbers};
+  int64_t bytes = 0;
+  if ((rank == 0) == (*(int*)which == 1)) nanosleep(&later, NULL);
+  GOOD(onehop_schedule_allgather(size, size, sizeof(double), rank, &schedule));
+  GOOD(onehop_schedule_array_bytes(schedule, 0, rank, &bytes));
+  GOOD(onehop_plan_new(group, schedule, 1, arrays, &bytes, &plan));
+  GOOD(onehop_plan_free(&plan));
+  GOOD(onehop_schedule_free(&schedule));
+  return NULL;
+}
+
+/* Two threads make the plans of two groups, on rank 0 in another order than on the other ranks. */
+static void threads(onehop_group* group) {
+  int which[2] = {0, 1};
+  pthread_t all[2];
+  for (int i = 0; i < 2; ++i) {
+    GOOD(onehop_group_split(group, 0, 0, &parts[i]));
+    GOOD(onehop_group_set_timeout(parts[i], 20));
+  }
+  for (int i = 0; i < 2; ++i) CHECK(pthread_create(&all[i], NULL, make_plan, &which[i]) == 0);
+  for (int i = 0; i < 2; ++i) CHECK(pthread_join(all[i], NULL) == 0);
+  for (int i = 0; i < 2; ++i) GOOD(onehop_group_free(&parts[i]));
+}
+#endif
+
 int main(int argc, char** argv) {
   onehop_group *group = NULL, *part = NULL, *alone = NULL;
   int number = -1;
@@ -316,6 +353,9 @@ int main(int argc, char** argv) {
   messages(group);
   halo(group);
   patterns(group);
+#ifndef USE_MPI
+  threads(group);
+#endif
   GOOD(onehop_group_split(group, rank == 0 ? -1 : 1, 0, &part));
   CHECK((part == NULL) == (rank == 0));
   if (part != NULL) {
