@@ -107,6 +107,8 @@ def real_numbers(values: Any, name: str) -> list[float]:
 def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
     """Return numbers, or nested sequences of them, as a contiguous array, or raise BadInput."""
     try:
+        if isinstance(values, np.ma.MaskedArray):  # what its mask hides is no number
+            raise TypeError
         found = np.asarray(values)
         texts = found.dtype == object and any(isinstance(one, str | bytes) for one in found.flat)
         if texts or found.dtype.kind not in "biufcO":  # NumPy would read texts and dates as numbers

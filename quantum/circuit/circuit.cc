@@ -94,6 +94,13 @@ void check_angles(std::size_t index, const Operation& operation, std::size_t par
   if (!operation.angles.empty() && !operation.is_gate()) bad(index, operation, "only gates can have parameters");
 }
 
+void check_value(std::size_t index, const Operation& operation, const char* noun, std::uint64_t value,
+                 std::size_t bits) {
+  if (bits >= 64 || value >> bits == 0) return;
+  bad(index, operation,
+      std::string("expected ") + noun + " below 2^" + std::to_string(bits) + ", found " + std::to_string(value));
+}
+
 void check_operation(std::size_t index, const Operation& operation, int qubits, int clbits, bool unitary) {
   std::vector<int> all = operation.targets;
   all.insert(all.end(), operation.controls.begin(), operation.controls.end());
@@ -102,6 +109,8 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
   check_bits(index, operation, operation.condition.clbits, clbits, "classical bit");
   if (!operation.controls.empty() && !operation.is_gate()) bad(index, operation, "only gates can have controls");
   if (operation.controls.size() > 63) bad(index, operation, "expected at most 63 controls, found more");
+  check_value(index, operation, "values of its controls", operation.control_values, operation.controls.size());
+  check_value(index, operation, "value of its condition", operation.condition.value, operation.condition.clbits.size());
   switch (operation.kind) {
     case OperationKind::matrix:
       if (operation.targets.empty()) bad(index, operation, "expected a matrix on 1 target or more, found none");

@@ -80,6 +80,9 @@ def test_permutation_is_made_of_swaps() -> None:
         (lambda c: c.measure(0, 5), "classical bit 5"),
         (lambda c: c.permutation([0, 0, 1]), "once"),
         (lambda c: c.measure_all(), "at least 3"),
+        (lambda c: c.unitary(np.ma.masked_array(np.eye(2), np.eye(2)), [0]), "numbers, found masked"),
+        (lambda c: c.unitary(np.eye(2), [0], controls=[1], control_values=2), "controls below 2.1, found 2"),
+        (lambda c: c.when([0, 1], 6).__enter__(), "condition below 2.2, found 6"),
     ],
 )
 def test_bad_input_is_refused(make: object, words: str) -> None:
