@@ -51,9 +51,12 @@ void complete(Operation& operation) {
 
 // Has the blocks passed on.
 void forward(Operation& operation, const Exchange& exchange, std::span<const std::int64_t> blocks) {
-  set_chunk(operation, exchange, operation.result_bytes(), detail::forwarded_chunk(exchange, operation.result_bytes()));
-  operation.forwarding =
-      std::make_shared<detail::Forwarding>(detail::forwarding_of(blocks, exchange.rank, operation.chunk));
+  const std::int64_t bytes = operation.result_bytes();
+  set_chunk(operation, exchange, bytes, detail::forwarded_chunk(exchange.size, bytes));
+  const bool in_chain = operation.header.kind == Header::Kind::broadcast && detail::goes_in_chain(exchange.size, bytes);
+  operation.forwarding = std::make_shared<detail::Forwarding>(
+      in_chain ? detail::chain_of(bytes, operation.header.root, exchange.size, exchange.rank, operation.chunk)
+               : detail::forwarding_of(blocks, exchange.rank, operation.chunk));
 }
 
 // Lets the ranks compare the lengths of the blocks, which are in bytes.

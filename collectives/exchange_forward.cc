@@ -16,7 +16,7 @@ bool Exchange::may_pass_out(Peer& peer, std::size_t phase) {
   const auto& hops = running->forwarding->with[index(peer.rank)].out[phase];
   if (peer.passed_out[phase] == hops.size()) return false;
   const Hop& hop = hops[peer.passed_out[phase]];
-  if (hop.owner >= 0 && peers_[index(hop.owner < rank ? hop.owner : hop.owner - 1)].passed_in[0] < hop.after) {
+  if (hop.from >= 0 && peers_[index(hop.from < rank ? hop.from : hop.from - 1)].passed_in[hop.phase] < hop.after) {
     return false;
   }
   return (phase == 0 ? peer.reduce_out : peer.gather_out).ready();
@@ -31,7 +31,7 @@ void Exchange::pass_out(Peer& peer, std::size_t phase) {
   const Hop& hop = running->forwarding->with[index(peer.rank)].out[phase][peer.passed_out[phase]++];
   const std::int64_t own = running->in_place_at_result;
   const std::byte* const from =
-      hop.owner < 0 ? arrays.source({hop.range.first - own, hop.range.last - own}) : arrays.result(hop.range);
+      hop.from < 0 ? arrays.source({hop.range.first - own, hop.range.last - own}) : arrays.result(hop.range);
   Sender& to = phase == 0 ? peer.reduce_out : peer.gather_out;
   store_bytes(stores_, to.slot().data(), {from, index(hop.range.elements())});
   to.publish(whole, hop.range.elements());

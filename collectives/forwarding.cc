@@ -79,4 +79,19 @@ Forwarding forwarding_of(std::span<const std::int64_t> lengths, int rank, std::i
   return made;
 }
 
+Forwarding chain_of(std::int64_t length, int root, int ranks, int rank, std::int64_t chunk) {
+  Forwarding made;
+  made.with.resize(index(ranks));
+  const int before = rank == root ? -1 : (rank + ranks - 1) % ranks;
+  const int next = (rank + 1) % ranks;
+  std::array<std::size_t, 2> arrived{};
+  std::size_t phase = 0;
+  for (std::int64_t at = 0; at < length; at += chunk, phase = 1 - phase) {
+    const Range range{at, std::min(at + chunk, length)};
+    if (before >= 0) made.with[index(before)].in[phase].push_back({range});
+    if (next != root) made.with[index(next)].out[phase].push_back({range, before, ++arrived[phase], phase});
+  }
+  return made;
+}
+
 }  // namespace onehop::collectives::detail

@@ -22,11 +22,13 @@ struct Pass {
 // For three or more blocks of these lengths in bytes.
 [[nodiscard]] std::vector<Pass> passes_of(std::span<const std::int64_t> lengths);
 
-// A chunk on its way over a path. It may be sent when `after` chunks have arrived from `owner`; -1: it is this rank's.
+// A chunk on its way over a path. It may be sent when `after` chunks have arrived from rank `from` over its path of
+// `phase`; -1: it is this rank's.
 struct Hop {
   Range range;
-  int owner = -1;
+  int from = -1;
   std::size_t after = 0;
+  std::size_t phase = 0;
 };
 
 // What a rank sends to each other one, and receives from it, in this order: first from owners, then what is passed on.
@@ -38,5 +40,8 @@ struct Forwarding {
   std::vector<Paths> with;  // by rank
 };
 [[nodiscard]] Forwarding forwarding_of(std::span<const std::int64_t> lengths, int rank, std::int64_t chunk);
+// For one block, which is passed on from rank to rank: its chunks take both paths in turns, so that twice as many are
+// under way.
+[[nodiscard]] Forwarding chain_of(std::int64_t length, int root, int ranks, int rank, std::int64_t chunk);
 
 }  // namespace onehop::collectives::detail

@@ -43,15 +43,20 @@ struct Choice {
 [[nodiscard]] Choice choose_path(const Exchange& exchange, const Reduction& reduction, std::int64_t bytes);
 // The algorithm of the same without a codec, by the built-in tables, for predictions: hosts[r] is the host of rank r.
 [[nodiscard]] ReduceAlgorithm predicted_algorithm(std::span<const int> hosts, std::int64_t bytes);
-// Whether a broadcast of rank 0 goes by host there, or is passed on.
-[[nodiscard]] bool predicted_by_host(std::span<const int> hosts, std::int64_t bytes);
+// How a broadcast of rank 0 goes there: by host or passed on, in so many chunks of a part (0: straight to all ranks).
+struct PredictedBroadcast {
+  std::int64_t chunks = 0;
+  bool in_chain = false;
+};
+[[nodiscard]] PredictedBroadcast predicted_broadcast(std::span<const int> hosts, std::int64_t bytes);
 // For a reduce-scatter of blocks of these lengths.
 [[nodiscard]] Path choose_path(const Exchange& exchange, const Reduction& reduction,
                                std::span<const std::int64_t> elements);
 // For an operation that gathers blocks of so many bytes: one behind the other, or that of the root of a broadcast.
 [[nodiscard]] Path choose_path(const Exchange& exchange, std::span<const std::int64_t> bytes);
-// The chunk in which ranks pass on so many bytes.
-[[nodiscard]] std::int64_t forwarded_chunk(const Exchange& exchange, std::int64_t bytes);
+// The chunk in which ranks pass on so many bytes, and whether a broadcast goes from each rank to the next one only.
+[[nodiscard]] std::int64_t forwarded_chunk(int ranks, std::int64_t bytes);
+[[nodiscard]] bool goes_in_chain(int ranks, std::int64_t bytes);
 
 // Sets chunk, stores and whether results are streamed, for `bytes` bytes to each peer; `chunk_bytes` of 0: the usual.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes);

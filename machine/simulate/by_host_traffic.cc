@@ -136,7 +136,7 @@ Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, s
   return traffic;
 }
 
-Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::int64_t chunks) {
+Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::int64_t chunks, bool in_chain) {
   if (hosts.empty() || bytes < 0 || chunks < 0) {
     throw BadInput("broadcast: expected a rank or more, and 0 bytes and chunks or more");
   }
@@ -152,20 +152,24 @@ Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::i
   const std::size_t lanes = lanes_of(lists);
   const auto parts = static_cast<std::int64_t>(lanes);
   const std::int64_t others = std::ssize(lists) - 1;
-  check_messages(static_cast<double>(chunks) * static_cast<double>(parts * others) * static_cast<double>(others));
-  const std::int64_t chunk = (bytes + parts * others * chunks - 1) / (parts * others * chunks);
+  const std::int64_t pieces = parts * chunks * (in_chain ? 1 : others);
+  check_messages(static_cast<double>(pieces) * static_cast<double>(others));
+  const std::int64_t chunk = (bytes + pieces - 1) / pieces;
   const auto add = [&traffic](TrafficRound round) {  // hosts with one rank have nothing to move inside
     if (!round.messages.empty()) traffic.rounds.push_back(std::move(round));
   };
   TrafficRound first = new_round(traffic);
   add_inside(first, lists.front(), 1, bytes);
   add(std::move(first));
-  for (std::int64_t turn = 0; turn <= chunks; ++turn) {
+  for (std::int64_t turn = 0; turn < chunks + (in_chain ? others - 1 : 1); ++turn) {
     TrafficRound round = new_round(traffic);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       for (std::size_t by = 1; by < lists.size(); ++by) {
-        if (turn < chunks) round.messages.push_back({lists[0][lane], lists[by][lane], chunk});
-        for (std::size_t to = 1; turn > 0 && to < lists.size(); ++to) {
+        const std::int64_t number = in_chain ? turn + 1 - static_cast<std::int64_t>(by) : turn;
+        if (number >= 0 && number < chunks) {
+          round.messages.push_back({lists[in_chain ? by - 1 : 0][lane], lists[by][lane], chunk});
+        }
+        for (std::size_t to = 1; !in_chain && turn > 0 && to < lists.size(); ++to) {
           if (to != by) round.messages.push_back({lists[by][lane], lists[to][lane], chunk});
         }
       }

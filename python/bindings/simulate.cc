@@ -166,8 +166,8 @@ void bind_traffic(nb::module_& module) {
   module.def(
       "broadcast_traffic",
       [](const std::vector<int>& hosts, std::int64_t bytes) {
-        const bool by_host = onehop::collectives::detail::predicted_by_host(hosts, bytes);
-        return onehop::broadcast_traffic(hosts, bytes, by_host ? onehop::collectives::detail::chunks_of_part : 0);
+        const auto predicted = onehop::collectives::detail::predicted_broadcast(hosts, bytes);
+        return onehop::broadcast_traffic(hosts, bytes, predicted.chunks, predicted.in_chain);
       },
       "hosts"_a, "bytes"_a,
       "Return the messages of a broadcast of so many bytes from rank 0, from the host of every rank.");

@@ -44,15 +44,22 @@ TEST(ByHostTraffic, EveryHostSendsTheLeast) {
 }
 
 TEST(ByHostTraffic, ABroadcastLeavesTheFirstHostOnce) {
-  for (const std::vector<int>& hosts :
-       {std::vector<int>{0, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 0, 1, 1, 1, 2}, {0, 1, 0, 1}}) {
-    std::vector<std::int64_t> received(hosts.size(), 0);
-    const Traffic traffic = broadcast_traffic(hosts, 1 << 20, 4);
-    for (const TrafficRound& round : traffic.rounds) {
-      for (const Message& message : round.messages) received[static_cast<std::size_t>(message.to)] += message.bytes;
+  for (const bool in_chain : {false, true}) {
+    for (const std::vector<int>& hosts :
+         {std::vector<int>{0, 1, 2, 3}, {0, 0, 0, 1}, {0, 0, 0, 0, 1, 1, 1, 2}, {0, 1, 0, 1}}) {
+      std::vector<std::int64_t> received(hosts.size(), 0);
+      const Traffic traffic = broadcast_traffic(hosts, 1 << 20, 4, in_chain);
+      for (const TrafficRound& round : traffic.rounds) {
+        for (const Message& message : round.messages) received[static_cast<std::size_t>(message.to)] += message.bytes;
+      }
+      for (std::size_t rank = 1; rank < hosts.size(); ++rank) EXPECT_GE(received[rank], 1 << 20) << rank;
+      auto sent = sent_by_hosts(traffic, hosts);
+      EXPECT_NEAR(static_cast<double>(sent[0]) / (1 << 20), 1, 1e-4);
+      for (const auto& [host, bytes] : sent) {
+        const std::int64_t least = in_chain ? sent[0] : 0;
+        EXPECT_TRUE(bytes >= least && bytes <= sent[0]) << host;
+      }
     }
-    for (std::size_t rank = 1; rank < hosts.size(); ++rank) EXPECT_GE(received[rank], 1 << 20) << rank;
-    EXPECT_NEAR(static_cast<double>(sent_by_hosts(traffic, hosts)[0]) / (1 << 20), 1, 1e-4);
   }
 }
 

@@ -85,9 +85,10 @@ inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
 // The traffic of an all-reduce by host: hosts[r] is the host of rank r, and `piece_bytes` the length of the pieces, of
 // which one is reduced inside the hosts while another is between them. At most 16 pieces are taken.
 [[nodiscard]] Traffic by_host_traffic(const AllReduceSpec& spec, std::span<const int> hosts, std::int64_t piece_bytes);
-// The traffic of a broadcast of rank 0, by host: hosts pass parts on to each other, in so many chunks each. With 0
-// chunks it goes straight to every rank.
-[[nodiscard]] Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::int64_t chunks);
+// The traffic of a broadcast of rank 0, by host: hosts pass parts on to each other, in so many chunks each, or the
+// whole from each host to the next (`in_chain`). With 0 chunks it goes straight to every rank.
+[[nodiscard]] Traffic broadcast_traffic(std::span<const int> hosts, std::int64_t bytes, std::int64_t chunks,
+                                        bool in_chain = false);
 [[nodiscard]] Traffic permutation_traffic(const PermuteBitsSpec& spec);
 // The same permutation in arrays that all ranks share: nobody sends, and every rank reads and writes its share of the
 // cache lines (64 bytes) in which elements move.
