@@ -106,10 +106,21 @@ else()
   # searches are that compute for minutes is left to the other builds. The thread sanitizer makes some tests twenty times slower.
   set(_searches "MapExact.*:Mapping.RandomGrids*:Mapping.IsWithin*:Placement.IsNear*:Placement.Bounds*")
   foreach(shard RANGE 23)
-    add_test(NAME onehop_tests.${shard} COMMAND onehop_tests --gtest_filter=-${_searches})
+    add_test(NAME onehop_tests.${shard} COMMAND onehop_tests --gtest_filter=-${_searches}:*Device*)
     set_tests_properties(onehop_tests.${shard} PROPERTIES TIMEOUT 600
                          ENVIRONMENT "${_environment};GTEST_TOTAL_SHARDS=24;GTEST_SHARD_INDEX=${shard}")
   endforeach()
+  foreach(shard RANGE 3)
+    add_test(NAME Device.${shard} COMMAND onehop_tests --gtest_filter=*Device*)
+    set_tests_properties(Device.${shard} PROPERTIES TIMEOUT 600
+                         ENVIRONMENT "${_environment};GTEST_TOTAL_SHARDS=4;GTEST_SHARD_INDEX=${shard}")
+  endforeach()
+endif()
+# The kernels compile for all cards. pytest runs this as well; what has not changed is not compiled again.
+set(_pytest "${CMAKE_CURRENT_SOURCE_DIR}/.venv/bin/pytest")
+if(NOT ONEHOP_SANITIZE AND EXISTS "${_pytest}")
+  add_test(NAME Device.assembly COMMAND "${_pytest}" -q tests/device/test_assembly.py WORKING_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+  set_tests_properties(Device.assembly PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 5)
 endif()
 
 # The MPI tests are a program that an MPI launcher starts as several ranks. Building it needs no MPI; without a launcher the tests

@@ -16,6 +16,7 @@ namespace onehop::collectives {
 struct DeviceWindows::Header {
   std::uint64_t form = 0x776f646e69776463;
   std::uint32_t groups = 0;
+  std::uint32_t shares = 1;  // 0: the error says why others do not reach the memory of this rank
   device::Kind kind = device::Kind::processor;
   device::SharedPlace place;
   std::array<char, 512> error{};
@@ -37,7 +38,10 @@ DeviceWindows::DeviceWindows(const Group& group, std::shared_ptr<device::Device>
   const std::vector<Header> headers = exchange(own, offer.more);
   if (failure) std::rethrow_exception(failure);
   for (std::size_t r = 0; r < headers.size(); ++r) {
-    if (headers[r].error[0] != 0) throw Error("rank " + std::to_string(r) + ": " + headers[r].error.data());
+    if (headers[r].shares == 0 && no_path_.empty())
+      no_path_ = "rank " + std::to_string(r) + " does not share the memory of its device: " + headers[r].error.data();
+    if (headers[r].error[0] != 0 && headers[r].shares != 0)
+      throw Error("rank " + std::to_string(r) + ": " + headers[r].error.data());
     if (headers[r].kind != own.kind)
       throw Mismatch("expected devices of one kind, found " + std::string(name_of(own.kind)) + " on rank " +
                      std::to_string(group_.rank()) + " and " + std::string(name_of(headers[r].kind)) + " on rank " +
@@ -70,8 +74,13 @@ void DeviceWindows::prepare(const Offer& offer, Header& header) {
   device_->fill(stream, own_.data(), std::byte{0}, own_.bytes());
   for (const std::string& kernel : offer.kernels)
     header.groups = std::min(header.groups, device_->resident_groups(kernel, offer.shape));
-  if (no_path_.empty()) header.place = device_->share(own_);
   device_->synchronize(stream);
+  try {
+    if (no_path_.empty()) header.place = device_->share(own_);
+  } catch (const Error& error) {
+    header.shares = 0;  // as on systems whose drivers share no memory
+    header.keep(error.what());
+  }
 }
 
 void DeviceWindows::map(const std::vector<Header>& headers, Header& mapped) {

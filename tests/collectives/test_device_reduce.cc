@@ -152,17 +152,22 @@ TEST_P(DeviceReduceOnCards, DoesNotWaitForTheDevice) {
 }
 
 TEST_P(DeviceReduceOnCards, UsesTheProcessorWhereCardsCannotReachEachOther) {
-  testing::on_ranks(2, [](const Group& group) {
-    const std::string name = GetParam() == Kind::cuda ? "cuIpcOpenMemHandle_v2:0" : "hipIpcOpenMemHandle:0";
-    const Variable failing("STANDIN_FAIL", group.rank() == 1 ? name : "");
-    const OnDevice on(GetParam());
-    DeviceReduce reduce(Collectives(group), on.device);
-    EXPECT_SAYS(reduce.choose({.elements = 10}).reason, "rank 1 cannot reach the memory of all others");
-    const device::Memory array = on.put(numbers_of(group.rank(), 10));
-    reduce.run(on.stream, array.data(), array.data(), {.elements = 10});
-    EXPECT_EQ(on.get(array), sum_of(2, 10));
-    group.barrier();
-  });
+  const bool cuda = GetParam() == Kind::cuda;
+  for (const std::string name :
+       {cuda ? "cuIpcOpenMemHandle_v2" : "hipIpcOpenMemHandle", cuda ? "cuIpcGetMemHandle" : "hipIpcGetMemHandle"}) {
+    testing::on_ranks(2, [&](const Group& group) {
+      const Variable failing("STANDIN_FAIL", group.rank() == 1 ? name + ":0" : "");
+      const OnDevice on(GetParam());
+      DeviceReduce reduce(Collectives(group), on.device);
+      const std::string reason = reduce.choose({.elements = 10}).reason;
+      EXPECT_SAYS(reason, "rank 1 ");
+      EXPECT_SAYS(reason, name);
+      const device::Memory array = on.put(numbers_of(group.rank(), 10));
+      reduce.run(on.stream, array.data(), array.data(), {.elements = 10});
+      EXPECT_EQ(on.get(array), sum_of(2, 10));
+      group.barrier();
+    });
+  }
 }
 
 // Who closes first keeps its window until the others have unmapped it.
