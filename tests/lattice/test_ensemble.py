@@ -167,6 +167,8 @@ def test_reproduce_finds_other_bits(run: Path, command: Command, tmp_path: Path)
     assert "expected the recipe of its links, which" in refused.stderr
     assert command("lattice", "convert", run / "000002.lime", "-o", tmp_path / "c.lime").returncode == 0
     assert command("lattice", "reproduce", tmp_path / "c.lime").returncode == 2  # without a recipe
+    missing = command("lattice", "reproduce", tmp_path / "missing.lime", status=2)
+    assert "No such file" in missing.stderr
 
 
 def test_bad_folders_of_ensembles(run: Path, command: Command) -> None:

@@ -284,6 +284,7 @@ def reproduce(path: str, group: Group, grid: Any = None, progress: Progress | No
         not there or differ.
     """
     with together(group, f"cannot read {path}"):
+        Path(path).open("rb").close()  # a file that is not there has no recipe, either
         try:
             state = read_state(path)
         except BadInput as error:

@@ -79,6 +79,7 @@ def _begin(options: Measure, group: Group) -> tuple[Measurements, list[dict[str,
                 f"{name} {kept.options.get(name)!r} instead of {settings.get(name)!r}"
                 for name in dict.fromkeys([*kept.options, *settings])
                 if kept.options.get(name) != settings.get(name)
+                and not (name == "mass" and "kappa" in kept.options and "kappa" in settings)  # which gives it
             ]
             if different:
                 raise BadInput(
