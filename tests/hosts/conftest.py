@@ -25,13 +25,25 @@ def _hosts(**settings: Any) -> Iterator[EmulatedHosts]:
 
 
 @pytest.fixture(scope="session")
-def hosts() -> Iterator[EmulatedHosts]:
-    """Two hosts with a link of 1 Gbit/s and an MPI, made once for all tests."""
+def mpi() -> None:
+    """Skips tests where there is no Open MPI."""
     try:
         find_mpi_launcher("openmpi")
     except BadInput as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def hosts(mpi: None) -> Iterator[EmulatedHosts]:
+    """Two hosts with a link of 1 Gbit/s and an MPI, made once for all tests."""
     with _hosts(rate="1gbit") as two:
+        yield two
+
+
+@pytest.fixture(scope="module")
+def fast_hosts(mpi: None) -> Iterator[EmulatedHosts]:
+    """Two hosts with a link that only the processor limits, and an MPI."""
+    with _hosts() as two:
         yield two
 
 

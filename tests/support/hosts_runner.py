@@ -15,6 +15,23 @@ SUPPORT = Path(__file__).parent
 PACKAGE = Path(__file__).parents[2] / "python"
 
 
+def launched(
+    hosts: EmulatedHosts,
+    per_host: int | Sequence[int],
+    words: Sequence[str],
+    options: Sequence[str] = (),
+    **more: str,
+) -> tuple[int, str]:
+    """Run a command on ranks of hosts, with more variables; return the exit code and what the ranks write."""
+    with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
+        descriptors = (null.fileno(), out.fileno(), out.fileno())
+        code = launch_on_hosts(
+            hosts, per_host, [*words], environment=more, options=tuple(options), descriptors=descriptors
+        )
+        out.seek(0)
+        return code, out.read()
+
+
 class OnHosts:
     """Runs programs on hosts."""
 
@@ -26,22 +43,9 @@ class OnHosts:
         """Run a Python program on `per_host` ranks per host; return the exit code and what the ranks write."""
         program = self.folder / "program.py"
         program.write_text(textwrap.dedent(source))
-        environment = {
-            "PYTHONPATH": os.pathsep.join([str(PACKAGE), str(SUPPORT), os.environ.get("PYTHONPATH", "")]),
-            "ONEHOP_TIMEOUT": "60",
-        }
-        with tempfile.TemporaryFile("w+") as out, Path(os.devnull).open() as null:
-            descriptors = (null.fileno(), out.fileno(), out.fileno())
-            code = launch_on_hosts(
-                self.hosts,
-                per_host,
-                [sys.executable, str(program)],
-                environment=environment,
-                options=options,
-                descriptors=descriptors,
-            )
-            out.seek(0)
-            return code, out.read()
+        paths = os.pathsep.join([str(PACKAGE), str(SUPPORT), os.environ.get("PYTHONPATH", "")])
+        words = [sys.executable, str(program)]
+        return launched(self.hosts, per_host, words, options, PYTHONPATH=paths, ONEHOP_TIMEOUT="60")
 
     def check(self, source: str, per_host: int = 2) -> str:
         """Run a program that must succeed on all ranks."""
