@@ -45,7 +45,7 @@ std::uint64_t shape_word(std::span<const std::int64_t> extents) {
 
 std::string shape_text(std::uint64_t word, std::int64_t elements) {
   if (word == 0) return "";
-  if ((word & is_hash) != 0) return " in shapes of hash " + std::to_string(word & ~is_hash);
+  if ((word & is_hash) != 0) return "";
   const auto dims = static_cast<std::size_t>(word >> extent_bits) + 1;
   const int bits = bits_each(dims);
   const bool known = elements != 0;
@@ -90,14 +90,24 @@ std::string settings(const Header& what, const Header& other) {
   return text + ")";
 }
 
+// A hash says only that something differs, so it is told where nothing else does.
+std::string shape_beside(const Header& what, const Header& other, std::int64_t elements) {
+  Header same = other;
+  same.shape = what.shape;
+  if (what.type == ElementType::bytes) same.type = what.type;  // the hash is of the type, too
+  const bool told = (what.shape & is_hash) != 0 && same == what && !(what == other);
+  if (!told) return shape_text(what.shape, elements);
+  return what.type == ElementType::bytes ? " of a type, shape or root of its own" : " in shapes of its own";
+}
+
 }  // namespace
 
 std::string describe(const Header& what, const Header& other) {
   const std::string count = std::to_string(what.elements);
-  const std::string numbers =
-      count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) + settings(what, other);
+  const std::string numbers = count + " " + std::string(to_string(what.type)) +
+                              shape_beside(what, other, what.elements) + settings(what, other);
   const bool typed = what.type != ElementType::bytes;
-  const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_text(what.shape, 0);
+  const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_beside(what, other, 0);
   switch (what.kind) {
     case Header::Kind::barrier:
       return "a barrier";

@@ -61,8 +61,8 @@ static_assert(sizeof(Header) == 24 && std::has_unique_object_representations_v<H
 // ordinary extents, shape_text can restore them from the word and the number of elements; otherwise the word is a hash.
 // 0 stands for no extents, or for a single one, which equals the number of elements.
 [[nodiscard]] std::uint64_t shape_word(std::span<const std::int64_t> extents);
-// Returns " in shape (4, 6)", or an empty string for 0. If the number of elements is unknown (0), the last extent is
-// left open.
+// Returns " in shape (4, 6)", or an empty string for 0 and for a hash. If the number of elements is unknown (0), the
+// last extent is left open.
 [[nodiscard]] std::string shape_text(std::uint64_t word, std::int64_t elements);
 
 // The first cache line of a rank without its flag: the header, and the start of a short contribution. The rest of the

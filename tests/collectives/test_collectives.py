@@ -182,7 +182,7 @@ def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks)
             lambda group, odd: onehop.allreduce(group, np.zeros((6, 4) if odd else (4, 6), np.float32)),
         ),
         (
-            "9 float64 in shapes of hash",
+            r"9 float64 in shapes of its own \(sum\)",
             lambda group, odd: onehop.allreduce(group, [np.zeros(5 - odd), np.zeros(4 + odd)]),
         ),
         (
@@ -200,7 +200,11 @@ def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks)
             lambda group, odd: collectives.allgather(group, np.zeros((5, 2) if odd else (2, 5))),
         ),
         (
-            "an all-to-all in shapes of hash",
+            "a broadcast of 16 bytes from rank 0",
+            lambda group, odd: onehop.broadcast(group, np.zeros(16 if odd else 8, np.uint8)),
+        ),
+        (
+            "an all-to-all of a type, shape or root of its own",
             lambda group, odd: collectives.all_to_all(group, np.zeros((4, 2), "c16" if odd else "f8")),
         ),
     ],
