@@ -85,14 +85,15 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   if (options.peers) peers = mpi_halo_peers(group);
   if (!peers.empty()) world = MpiWorld::make();
   for (const auto& peer : peers) {
-    // Derived types cannot be enlarged, and packing each face by itself is slower for several faces to one neighbour.
+    // Packing each face by itself is slower for several faces to one neighbour.
     if (!peer->name().starts_with("packed, one message")) continue;
     HaloPeer* const one = peer.get();
     add(std::string(one->name()), Role::peer,
-        {.exchange = [one, &world, &options](const Schedule& faces, std::span<const std::span<std::byte>> arrays) {
-          one->prepare(faces, arrays, options.enlargement);
-          return std::unique_ptr<PoissonExchange>(std::make_unique<MpiExchange>(*one, *world));
-        }});
+        {.enlargement = options.enlargement,
+         .exchange = [one, &world](const Schedule& faces, std::span<const std::span<std::byte>> arrays) {
+           one->prepare(faces, arrays);
+           return std::unique_ptr<PoissonExchange>(std::make_unique<MpiExchange>(*one, *world));
+         }});
   }
   const std::vector<double> expected = solution(*solvers.front());
   for (std::size_t i = 1; i < solvers.size(); ++i) {

@@ -205,9 +205,8 @@ Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const P
   b = padded();
   set_source(poisson_source(spec, block));
 
-  const std::int64_t enlargement = options.exchange ? 1 : options.enlargement;
-  const Schedule faces = poisson_faces(spec, enlargement);
-  const FaceLayout layout = detail::face_layout(block, enlargement);
+  const Schedule faces = poisson_faces(spec, options.enlargement);
+  const FaceLayout layout = detail::face_layout(block, options.enlargement);
   own_faces = AlignedArray(layout.elements);
   neighbours_faces = group.allocate(layout.elements * static_cast<std::int64_t>(sizeof(double)));
   for (std::size_t face = 0; face < 4; ++face) {
@@ -216,8 +215,7 @@ Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const P
   }
   const std::array arrays{own_faces.bytes(), neighbours_faces.bytes()};
   exchange = options.exchange ? options.exchange(faces, arrays) : detail::plan_exchange(group, faces, arrays, options);
-  bytes_sent = count(faces).ranks[static_cast<std::size_t>(group.rank())].bytes_sent *
-               (options.exchange ? options.enlargement : 1);
+  bytes_sent = count(faces).ranks[static_cast<std::size_t>(group.rank())].bytes_sent;
 }
 
 std::vector<double> Poisson::Impl::unpadded(const AlignedArray& array) const {

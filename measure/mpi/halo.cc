@@ -57,7 +57,7 @@ class MpiHalo : public HaloPeer {
       : context_(api), requests_(context_), name_(std::move(name)), persistent_(name_.ends_with("persistent")) {}
   std::string_view name() const override { return name_; }
 
-  void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays, std::int64_t enlargement) final {
+  void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays) final {
     arrays_.assign(arrays.begin(), arrays.end());
     const HaloWork work(schedule, context_.rank);
     copies_.clear();
@@ -68,7 +68,7 @@ class MpiHalo : public HaloPeer {
     }
     scratch_ = Buffer(longest);
     requests_.clear();
-    make_messages(work, enlargement);
+    make_messages(work);
     requests_.list.assign(receives_.size() + sends_.size(), context_.api.handles.request_null);
     if (!persistent_) return;
     for (std::size_t i = 0; i < receives_.size(); ++i) call(context_.mpi.recv_init, receives_, i, "MPI_Recv_init");
@@ -86,7 +86,7 @@ class MpiHalo : public HaloPeer {
   using Messages = std::vector<Message>;
 
   // Sets `sends_` and `receives_`.
-  virtual void make_messages(const HaloWork& work, std::int64_t enlargement) = 0;
+  virtual void make_messages(const HaloWork& work) = 0;
   [[nodiscard]] std::byte* array(int number) const { return arrays_[static_cast<std::size_t>(number)].data(); }
 
   void start_receives() const {
@@ -162,12 +162,12 @@ class Packed final : public MpiHalo<Abi> {
   using typename MpiHalo<Abi>::Messages;
   using Parts = std::vector<std::vector<Part>>;  // of each message
 
-  void make_messages(const HaloWork& work, std::int64_t enlargement) override {
+  void make_messages(const HaloWork& work) override {
     buffers_.clear();
-    add_messages(work.sends, enlargement, this->sends_, parts_out_);
-    add_messages(work.receives, enlargement, this->receives_, parts_in_);
+    add_messages(work.sends, this->sends_, parts_out_);
+    add_messages(work.receives, this->receives_, parts_in_);
   }
-  void add_messages(const HaloPieces& pieces, std::int64_t enlargement, Messages& messages, Parts& parts) {
+  void add_messages(const HaloPieces& pieces, Messages& messages, Parts& parts) {
     const bool merged = this->name().find("one message") != std::string_view::npos;
     messages.clear();
     parts.clear();
@@ -183,7 +183,7 @@ class Packed final : public MpiHalo<Abi> {
     }
     for (std::size_t i = 0; i < messages.size(); ++i) {
       std::int64_t bytes = 0;
-      for (const Part& part : parts[i]) bytes += part.rows.bytes() * enlargement;
+      for (const Part& part : parts[i]) bytes += part.rows.bytes();
       messages[i].count = static_cast<int>(bytes);
       messages[i].memory = buffers_.emplace_back(bytes).data();
     }
@@ -264,8 +264,7 @@ class Derived : public MpiHalo<Abi> {
   void finish() override { this->requests_.wait(0, this->requests_.list.size()); }
 
  protected:
-  void make_messages(const HaloWork& work, std::int64_t enlargement) override {
-    if (enlargement != 1) throw BadInput("derived datatypes describe the array itself: the enlargement must be 1");
+  void make_messages(const HaloWork& work) override {
     types_.clear();
     const auto set = [&](auto& messages, const HaloPieces& pieces) {
       messages.clear();
@@ -311,8 +310,8 @@ class DerivedCollective final : public Derived<Abi> {
     std::vector<std::intptr_t> places;
     std::vector<typename Abi::Datatype> types;
   };
-  void make_messages(const HaloWork& work, std::int64_t enlargement) override {
-    Derived<Abi>::make_messages(work, enlargement);
+  void make_messages(const HaloWork& work) override {
+    Derived<Abi>::make_messages(work);
     clear();
     out_ = Side(this->sends_);
     in_ = Side(this->receives_);

@@ -26,11 +26,8 @@ class HaloPeer {
   virtual ~HaloPeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
   // Prepares the first round of `schedule`, the whole one or this rank's part. `arrays[i]` is the memory of its array i
-  // and must stay valid until the next prepare() or the end. Every message is `enlargement` times as long as its data,
-  // as in QWS, which makes messages long without more computing; candidates that do not pack by hand accept only 1.
-  // Collective.
-  virtual void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
-                       std::int64_t enlargement = 1) = 0;
+  // and must stay valid until the next prepare() or the end. Collective.
+  virtual void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays) = 0;
   virtual void start() = 0;   // packs if necessary, and sends
   virtual void finish() = 0;  // waits, and unpacks if necessary
   void run() {

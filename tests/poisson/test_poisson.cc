@@ -168,8 +168,9 @@ TEST(Poisson, AnotherExchangeIsUsed) {
   };
   Copies* used = nullptr;
   const PoissonSpec spec{.extents = {16, 16}};
-  PoissonOptions options;
-  options.exchange = [&](const Schedule&, std::span<const std::span<std::byte>> arrays) {
+  PoissonOptions options{.enlargement = 3};
+  options.exchange = [&](const Schedule& faces, std::span<const std::span<std::byte>> arrays) {
+    EXPECT_EQ(faces.arrays[0].elements, poisson_faces(spec, 3).arrays[0].elements);
     auto made = std::make_unique<Copies>();
     made->own = arrays[0];
     made->neighbours = arrays[1];

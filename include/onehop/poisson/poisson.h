@@ -73,7 +73,7 @@ class PoissonExchange {
   }
 };
 
-// Makes a PoissonExchange for `faces` (enlargement 1) and the memory of its two arrays, which stays valid. Collective.
+// Makes a PoissonExchange for `faces` (enlarged) and the memory of its two arrays, which stays valid. Collective.
 using MakePoissonExchange = std::function<std::unique_ptr<PoissonExchange>(
     const Schedule& faces, std::span<const std::span<std::byte>> arrays)>;
 
@@ -81,7 +81,7 @@ struct PoissonOptions {
   int buffers = 2;               // slots per neighbour: 1 is single buffering, 2 double buffering
   std::int64_t enlargement = 1;  // length of a message as a multiple of the length of its face
   TransportKind transport = TransportKind::automatic;
-  MakePoissonExchange exchange{};  // replaces the solver's exchange; the three options above then have no effect
+  MakePoissonExchange exchange{};  // replaces the solver's exchange; then there are no buffers and no transport
 };
 
 // The residual |b - M x| after `iteration` iterations.
