@@ -11,7 +11,7 @@ namespace onehop::detail {
 
 template <class Abi>
 MpiApi<Abi>::MpiApi(const MpiLibrary& from)
-    : library(from), handles(Abi::handles([&from](const char* name) { return from.object(name); })) {
+    : library(from), handles(Abi::handles([&from](const char* name) { return from.symbol(name); })) {
   from.bind(init_thread, "MPI_Init_thread");
   from.bind(finalize, "MPI_Finalize");
   from.bind(query_thread, "MPI_Query_thread");

@@ -24,17 +24,12 @@ namespace fs = std::filesystem;
 void* MpiLibrary::find(const char* name) const noexcept { return ::dlsym(handle_, name); }
 
 void* MpiLibrary::symbol(const char* name) const {
+  void* const own = find("PMPI_Initialized");
+  const bool is_global = own != nullptr && own == ::dlsym(RTLD_DEFAULT, "PMPI_Initialized");
+  if (void* found = is_global ? ::dlsym(RTLD_DEFAULT, name) : nullptr) return found;
   if (void* found = find(name)) return found;
   throw Error("the MPI library " + path_ + " (" + version_ + ") has no " + name +
               ": MPI 3.1 or newer is expected; choose another library with ONEHOP_MPI=/path/to/libmpi.so");
-}
-
-void* MpiLibrary::object(const char* name) const {
-  void* const own = find("PMPI_Initialized");
-  if (own != nullptr && own == ::dlsym(RTLD_DEFAULT, "PMPI_Initialized")) {
-    if (void* found = ::dlsym(RTLD_DEFAULT, name)) return found;
-  }
-  return symbol(name);
 }
 
 namespace {

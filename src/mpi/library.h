@@ -18,11 +18,9 @@ class MpiLibrary {
 
   // A function or object of the library; null if it has none of that name.
   [[nodiscard]] void* find(const char* name) const noexcept;
-  // The same; throws Error if it has none.
+  // The same as the program would find it: the function of a preloaded tool (PMPI), or the copy of a data object that
+  // the linker has made in the program, which the library then uses, too. Throws Error if there is none.
   [[nodiscard]] void* symbol(const char* name) const;
-  // A data object; throws likewise. If the program refers to the object itself, the linker may have copied it into the
-  // program, and then the library uses that copy too.
-  [[nodiscard]] void* object(const char* name) const;
   // Sets a function pointer of any type.
   template <class Function>
   void bind(Function*& function, const char* name) const {

@@ -1,6 +1,7 @@
 """Groups over MPI: which communicators make one, and what is left of it after MPI_Finalize."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,30 @@ def test_mpi_that_onehop_has_started_can_start_processes(ranks: Ranks) -> None:
     ranks.environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
     done = mpiexec(ranks, 1, PARENT, "openmpi")
     assert (done.returncode, done.stdout) == (0, "mpi [0, 1]\n"), done.stderr
+
+
+COUNTER = """
+#include <stdio.h>
+static int calls;
+int PMPI_Iallgather(void*, int, void*, void*, int, void*, void*, void*);
+int MPI_Iallgather(void* a, int b, void* c, void* d, int e, void* f, void* g, void* h) {
+  ++calls;
+  return PMPI_Iallgather(a, b, c, d, e, f, g, h);
+}
+__attribute__((destructor)) static void show(void) {
+  if (calls > 0) puts("counted");
+}
+"""
+
+
+def test_a_preloaded_tool_sees_the_calls(ranks: Ranks, tmp_path: Path) -> None:
+    """As mpiP, Score-P and IPM do it: the tool defines a function of MPI and calls that of PMPI."""
+    library = find_mpi_launcher("openmpi").library
+    (tmp_path / "counter.c").write_text(COUNTER)
+    counter = str(tmp_path / "counter.so")
+    line = ["gcc", "-shared", "-fPIC", str(tmp_path / "counter.c"), str(library), "-o", counter]
+    subprocess.run([*line, f"-Wl,-rpath,{Path(str(library)).parent}"], check=True)
+    ranks.environment["LD_PRELOAD"] = counter
+    done = ranks.mpiexec(2, ranks.script("import onehop\nonehop.Group.world().barrier()"), mpi="openmpi")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["counted", "counted"], done.stdout + done.stderr
