@@ -18,8 +18,15 @@ void RailStates::set_rails(int rank, std::size_t rails) {
 void RailStates::look(int rank, std::span<const Look> looks, double now) noexcept {
   Peer& from = peer(rank);
   const bool all_failed = std::ranges::all_of(looks, &Look::failed);
+  const auto lasts = [now](double& since, bool is, double limit) {
+    since = !is ? 0 : since == 0 ? now : since;
+    return is && now - since > limit;
+  };
   if (looks.size() < 2 || std::ranges::any_of(looks, &Look::leaves)) {
-    if (all_failed) give_up(rank);
+    // A rank that leaves closes its connections. One on a rail that is down does not show it.
+    const bool closed = std::ranges::any_of(looks, [](const Look& one) { return one.leaves && one.failed; }) &&
+                        std::ranges::none_of(looks, &Look::heard);
+    if (all_failed || lasts(from.failed_since, closed, grace)) give_up(rank);
     return;
   }
   const bool signs = std::ranges::any_of(looks, &Look::sign);
@@ -33,10 +40,6 @@ void RailStates::look(int rank, std::span<const Look> looks, double now) noexcep
     }
   }
   from.heard.store(heard, std::memory_order_relaxed);
-  const auto lasts = [now](double& since, bool is, double limit) {
-    since = !is ? 0 : since == 0 ? now : since;
-    return is && now - since > limit;
-  };
   const bool any_failed = std::ranges::any_of(looks, &Look::failed);
   const bool unheard = heard == 0 && (any_failed || from.unheard_since != 0);
   const bool is_lost = lasts(from.failed_since, all_failed, grace_failed);

@@ -110,6 +110,18 @@ TEST(UcxRailStates, AFailedRailIsDownAtOnceAndAClosedGroupIsNot) {
   EXPECT_EQ(closed.working(1), 0b11);
 }
 
+TEST(UcxRailStates, ARankThatHasLeftIsLostThoughARailWasDown) {
+  RailStates states(2);
+  states.set_rails(1, 2);
+  const Look gone{.leaves = true, .failed = true};
+  states.look(1, std::vector{gone, Look{.heard = true}}, 10);
+  states.look(1, std::vector{gone, Look{}}, 10 + RailStates::grace);
+  states.look(1, std::vector{gone, Look{}}, 10.1 + RailStates::grace);
+  EXPECT_FALSE(states.lost(1));
+  states.look(1, std::vector{gone, Look{}}, 10.1 + 2 * RailStates::grace);
+  EXPECT_TRUE(states.lost(1));
+}
+
 TEST(UcxRailStates, ARankIsLostIfAllRailsFailOrTheLastOneThatIsHeard) {
   const Look heard{.heard = true, .sign = true};
   const Look failed{.failed = true};
