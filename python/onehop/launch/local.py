@@ -251,7 +251,10 @@ def _end_trace(file: str) -> None:
         print(f"onehop: {error}", file=sys.stderr)
         return
     if not found and not Path(file).exists():
-        print(f"onehop: no rank has written a trace to {file}: none has made a group", file=sys.stderr)
+        print(
+            f"onehop: no rank has written a trace to {file}: none has made a group, or none could write",
+            file=sys.stderr,
+        )
 
 
 def _whole_command(starts: Sequence[RankStart]) -> list[str]:
