@@ -173,7 +173,10 @@ __attribute__((destructor)) static void show(void) {
 
 def test_a_preloaded_tool_sees_the_calls(ranks: Ranks, tmp_path: Path) -> None:
     """As mpiP, Score-P and IPM do it: the tool defines a function of MPI and calls that of PMPI."""
-    library = find_mpi_launcher("openmpi").library
+    try:
+        library = find_mpi_launcher("openmpi").library
+    except BadInput as error:
+        pytest.skip(str(error))
     (tmp_path / "counter.c").write_text(COUNTER)
     counter = str(tmp_path / "counter.so")
     line = ["gcc", "-shared", "-fPIC", str(tmp_path / "counter.c"), str(library), "-o", counter]
