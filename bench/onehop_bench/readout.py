@@ -37,7 +37,7 @@ from onehop_bench.simulators import (
 )
 
 READOUT_CASES = ("sampling", "pauli")
-_DEPTH = 2
+_DEPTH = 8
 _LETTERS = 4
 
 
