@@ -10,7 +10,7 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import ArraySpec, Place, Round, Schedule, Slice, Transfer, allgather
-from onehop.arguments import whole_number
+from onehop.arguments import instance, whole_number
 from onehop.error import BadInput
 from onehop.options import LARGEST_INT, LARGEST_SIZE
 from onehop.permutation import permute_bits
@@ -44,7 +44,7 @@ def _combine(op: Any) -> str:
 
 
 def _bytes_of(dtype: Any) -> int:
-    if dtype not in ("float32", "float64", "int32", "int64"):
+    if instance(dtype, str, "dtype") not in ("float32", "float64", "int32", "int64"):
         raise BadInput(f"expected the type float32, float64, int32 or int64, found {dtype!r}")
     return int(dtype[-2:]) // 8
 

@@ -17,7 +17,7 @@ from onehop.machine import rails
 from onehop.quantum.noise import channel as noise
 
 WRONG = ["x", b"x", None, 2.5j, object(), np.array(3), np.datetime64("2020-01-01"), [Path], {}, float("nan"), -7,
-         np.array(["a"]), 2**70, "\ud800"]  # fmt: skip
+         np.array(["a"]), np.ones((2, 3)), 2**70, "\ud800"]  # fmt: skip
 GROUP = onehop.Group.alone()
 GAUGE = lattice.Gauge(GROUP, [4, 4, 4, 4])
 STAGGERED, WILSON = lattice.Staggered(GAUGE), lattice.Wilson(GAUGE)

@@ -150,7 +150,7 @@ def test_parameters_are_inputs() -> None:
 @pytest.mark.parametrize(
     ("circuit", "version", "message"),
     [
-        (Circuit(1), 4, "version 2 or 3, found 4"),
+        (Circuit(1), 4, "version: expected a whole number from 2 to 3, found 4"),
         (Circuit(7).unitary(np.eye(64), range(6)), 3, r"operation 0 \(unitary\): expected matrices .* at most 5"),
         (Circuit(1).rx(Parameter("a"), 0), 2, "no parameters; write OpenQASM 3"),
         (Circuit(4).unitary(haar_unitary(8, np.random.default_rng(1)), [0, 1, 2]), 2, r"operation 0 .* 2 controls"),

@@ -171,7 +171,7 @@ class Composition(_core.Circuit):
         BadInput
             There is no such output, or Qiskit, or what it needs, is not installed.
         """
-        if output != "text":
+        if instance(output, str, "output") != "text":
             return qiskit_drawing(self, output)
         return Drawing(text_drawing(self, None if width is None else whole_number(width, "width", 20)))
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import Condition, Operation
+from onehop.arguments import whole_number
 from onehop.error import BadInput
 
 # The name of a gate, its angles, its targets, and controls with their values.
@@ -50,8 +51,7 @@ _WORDS = set(
 
 def qasm_of(circuit: _core.Circuit, version: int) -> str:
     """Write a circuit as OpenQASM; see `Circuit.to_qasm`."""
-    if version not in (2, 3):
-        raise BadInput(f"expected OpenQASM version 2 or 3, found {version}")
+    whole_number(version, "version", 2, 3)
     circuit.validate()
     return _Writer(circuit, version).text()
 
