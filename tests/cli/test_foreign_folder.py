@@ -185,7 +185,7 @@ def test_pythons_are_started_in_one_way() -> None:
         "python/onehop/launch/interpreter.py",
         "python/onehop/launch/local.py",  # the user's own programs
         "python/onehop/launch/mpi.py",  # looks for an mpiexec beside it
-        "python/onehop/quantum/io/hdf5.py",  # -I
+        "python/onehop/hdf5.py",  # -I
     }
     root = PYTHON_FOLDER.parent
     named = {

@@ -54,7 +54,7 @@ def limited(read: Callable[[bytes, Path], object], folder: Path) -> Callable[[by
 
 def _fork_readers(name: str, folder: Path) -> None:
     """Let forks of one process read HDF5 files, which takes a tenth of the time of starting a process for each."""
-    if name not in ("state", "checkpoint", "hamlib"):
+    if name not in ("state", "checkpoint", "hamlib", "measurements"):
         return
     import altered_files
 

@@ -195,6 +195,18 @@ def eigenvectors(folder: Path) -> Iterator[bytes]:
         yield file.read_bytes()
 
 
+def measurements(folder: Path) -> Iterator[bytes]:
+    """Yield measurements with a digest and without."""
+    from onehop.lattice.measurements import Measurements, write_measurements
+
+    about = {"file": "1.lime", "number": 1, "checksums": {"suma": "1"}, "hash": "2"}
+    series = {"plaquette": np.ones(1), "flow/charge": np.ones((1, 2)), "correlators/pion": np.ones((1, 2))}
+    found = Measurements({"quarks": "hisq"}, EXTENTS, [about], [0.1, 0.2], series)
+    data = _hdf5(folder, lambda file: write_measurements(str(file), found))
+    yield data
+    yield data.rpartition(b"\nonehop sha256 ")[0]
+
+
 def campaigns(folder: Path) -> Iterator[bytes]:
     """Yield campaign files."""
     yield (ROOT / "examples/campaign/campaign.toml").read_bytes()

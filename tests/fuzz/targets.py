@@ -5,6 +5,7 @@ takes longer than fuzz.py allows, or much more memory than it is long (`limited`
 """
 
 import io
+import json
 import os
 import re
 import shlex
@@ -148,6 +149,12 @@ def _eigenvectors(data: bytes, folder: Path) -> None:
     assert np.isfinite(read_eigenvectors(_file(data, folder), samples.staggered()).vectors).all()
 
 
+def _measurements(data: bytes, folder: Path) -> None:
+    from onehop.lattice.measurements import read_measurements
+
+    json.dumps(read_measurements(_file(data, folder)).parts(), allow_nan=False)
+
+
 def _campaign(data: bytes, folder: Path) -> None:
     from onehop.cli.lattice.plan import CampaignFile
 
@@ -268,6 +275,7 @@ TARGETS = {
     "hmc_checkpoint": Target(_hmc, samples.hmc_checkpoints, 16384, (*_XML, *_JSON)),
     "propagator": Target(_propagator, samples.propagators, 32768, (*_XML, "<convention>milc</convention>")),
     "eigenvectors": Target(_eigenvectors, samples.eigenvectors, 8192, ("'shape': (2, 24, 3)", *_JSON)),
+    "measurements": Target(_measurements, samples.measurements, 32768, _JSON),
     "campaign": Target(
         _campaign, samples.campaigns, 2048, ("[measure]", "keep = ", "[", "true", "1e999", "2x2x2x2")
     ),

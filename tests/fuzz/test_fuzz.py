@@ -20,7 +20,7 @@ from onehop.machine import Machine  # noqa: E402
 from onehop.quantum import PauliSum, parse_qasm  # noqa: E402
 from ranks import completed  # noqa: E402
 
-FORKED = ("state", "checkpoint", "hamlib")
+FORKED = ("state", "checkpoint", "hamlib", "measurements")
 # The same readers in C++ through their bindings; Pauli texts have a reader of their own in each language.
 BOUND = {
     "schedule": lambda text: onehop.verify_or_throw(Schedule.from_json(text)),  # one seed asks for terabytes

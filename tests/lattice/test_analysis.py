@@ -1,7 +1,10 @@
 """Statistics against exact results: autocorrelated series, Gaussian means, correlated fits, flows in closed form."""
 
+import hashlib
+import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,12 +18,13 @@ from commands import Command
 from onehop import BadInput
 from onehop.lattice.measurements import (
     _AVERAGES,
-    _DIGEST,
     _OBSERVABLES,
+    DIGEST,
     Measurements,
     read_measurements,
     write_measurements,
 )
+from ranks import completed
 
 pytest.importorskip("pyerrors")
 
@@ -240,6 +244,40 @@ def test_measurements_that_grow_while_they_are_read(tmp_path: Path, monkeypatch:
     assert len(read_measurements(str(path)).series["plaquette"]) == 9
 
 
+MEASURED = """
+import resource, sys
+from onehop import BadInput
+from onehop.lattice.measurements import read_measurements
+
+def peak():
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) << 10
+
+read_measurements(sys.argv[1])
+before = peak()
+try:
+    read_measurements(sys.argv[2])
+except BadInput as error:
+    assert "cannot read measurements" in str(error), error
+    print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("has_digest", [False, True])
+def test_a_text_that_claims_gigabytes_takes_little_memory(tmp_path: Path, has_digest: bool) -> None:
+    """HDF5 allocates what the length of a text claims before it looks for the text."""
+    path, other = tmp_path / "m.h5", tmp_path / "other.h5"
+    write_measurements(str(path), measurements(plaquette=np.linspace(0.1, 0.9, 9)))
+    data = path.read_bytes().rpartition(DIGEST)[0]
+    with h5py.File(io.BytesIO(data), "r") as stored:
+        at = stored["configurations/hash"].id.get_offset()
+    data = data[:at] + (1 << 30).to_bytes(4, "little") + data[at + 4 :]
+    end = DIGEST + hashlib.sha256(data).hexdigest().encode() if has_digest else b""
+    other.write_bytes(data + end)
+    done = completed([sys.executable, "-c", MEASURED, str(path), str(other)], timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 64 << 20
+
+
 def test_altered_measurements_are_refused(tmp_path: Path) -> None:
     found, path = measurements(plaquette=np.linspace(0.1, 0.9, 9)), tmp_path / "m.h5"
     write_measurements(str(path), found)
@@ -252,7 +290,7 @@ def test_altered_measurements_are_refused(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="the file was altered"):
             read_measurements(str(path))
     for place in range(
-        len(whole) - 64 - len(_DIGEST), len(whole) - 64
+        len(whole) - 64 - len(DIGEST), len(whole) - 64
     ):  # the mark of the digest, and a number
         altered = bytearray(whole)
         altered[place] ^= 1
@@ -307,7 +345,7 @@ def test_contents_that_no_measurement_has_are_refused(name: str, tmp_path: Path)
     path = tmp_path / "m.h5"
     flow = {f"flow__{name}": np.ones((9, 2)) for name in ("t2_energy", "charge")}
     write_measurements(str(path), measurements(plaquette=np.linspace(0.1, 0.9, 9), **flow))
-    path.write_bytes(path.read_bytes().rpartition(_DIGEST)[0])
+    path.write_bytes(path.read_bytes().rpartition(DIGEST)[0])
     assert read_measurements(str(path)).flow_times == [0, 0.05]
     with h5py.File(path, "a") as file:
         CHANGES[name](file)

@@ -67,7 +67,7 @@ def test_altered_hamiltonians(hamlib: tuple[Path, str], tmp_path: Path, readers:
 def test_a_reader_that_crashes_or_hangs_is_bad_input(
     hamlib: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from onehop.quantum.io import hdf5
+    from onehop import hdf5
 
     child = tmp_path / "hdf5_child.py"
     monkeypatch.setattr(hdf5, "__file__", str(tmp_path / "hdf5.py"))
@@ -82,6 +82,26 @@ def test_a_reader_that_crashes_or_hangs_is_bad_input(
         child.write_text(code)
         with pytest.raises(BadInput, match=words):
             hamlib_names(hamlib[0])
+
+
+def test_a_child_that_begins_late_reads_a_sound_file(
+    hamlib: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine, imports take long: neither their processor time nor the wait says that a file is damaged."""
+    from onehop import hdf5
+
+    (tmp_path / "hdf5_child.py").write_text(
+        f"import sys, time\nsys.path.append({str(Path(hdf5.__file__).parent)!r})\n"
+        "while time.process_time() < 1.2: pass\n"
+        "import hdf5_child\nhdf5_child.main()\n"
+    )
+    names = hamlib_names(hamlib[0])
+    monkeypatch.setattr(hdf5, "__file__", str(tmp_path / "hdf5.py"))
+    monkeypatch.setattr(hdf5, "_CPU_SECONDS", 1)
+    assert hamlib_names(hamlib[0]) == names
+    monkeypatch.setattr(hdf5, "_SECONDS", 0)
+    with pytest.raises(BadInput, match="the machine or its disks are busy, or the file is damaged"):
+        hamlib_names(hamlib[0])
 
 
 def test_commands_end_with_bad_input(

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop import BadInput
-from onehop.quantum.io import hdf5, hdf5_child
+from onehop import BadInput, hdf5, hdf5_child
 
 h5py = pytest.importorskip("h5py")
 
@@ -37,7 +36,7 @@ for line in sys.stdin:
 
 
 class Readers:
-    """Stands for the process that `onehop.quantum.io.hdf5` starts, without the time to start Python."""
+    """Stands for the process that `onehop.hdf5` starts, without the time to start Python."""
 
     def __init__(self, folder: Path) -> None:
         self._answer = folder / "answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from onehop._core import __version__
 from onehop.arguments import quoted
 from onehop.error import BadInput, Error
+from onehop.hdf5 import ask, file_size
+from onehop.hdf5_child import DIGEST
 from onehop.input_file import require_memory
-from onehop.lattice.files.blocks import check_regular, open_file
 from onehop.lattice.files.headers import read_header
 from onehop.output import write_file
 
@@ -30,7 +31,6 @@ _KIND = "onehop lattice measurements"
 _ABOUT = ("file", "number", "checksums", "hash")
 _AVERAGES = ("plaquette", "plaquette_space", "plaquette_time", "link_trace")
 _OBSERVABLES = ("polyakov_loop", "energy_plaquette", "energy_clover", "charge")
-_DIGEST = b"\nonehop sha256 "  # behind the HDF5 data, whose readers ignore it
 _ORDER = (*_AVERAGES, *_OBSERVABLES)
 HADRONS = ("pion", "rho", "nucleon")  # whose masses are always fitted
 _CORRELATOR = re.compile(r"correlators/\w+(\(-?\d{1,3},-?\d{1,3},-?\d{1,3}\))?")
@@ -221,64 +221,36 @@ def write_measurements(path: str, found: Measurements) -> None:
         for name, values in found.series.items():
             stored[f"series/{name}"] = values
     data = memory.getvalue()
-    write_file(path, data + _DIGEST + hashlib.sha256(data).hexdigest().encode(), "the measurements")
-
-
-def _checked(path: str) -> io.BytesIO:
-    """Return the bytes of a file of `write_measurements`. Raises BadInput unless they have their digest."""
-    check_regular(path)
-    with open_file(path) as file:
-        length = os.fstat(file.fileno()).st_size  # the file may grow while it is read
-        require_memory(4 * length, f"the measurements in {path}")  # read, cut, checked and copied
-        data = file.read(length)
-    # Without a digest nothing lies behind the HDF5 data, whose length their first block has in its version 0.
-    has_rest = data.startswith(b"\x89HDF\r\n\x1a\n\0") and int.from_bytes(data[40:48], "little") < len(data)
-    data, mark, digest = data.rpartition(_DIGEST)
-    if hashlib.sha256(data).hexdigest().encode() != digest if mark else has_rest:
-        raise BadInput(
-            f"{path}: expected measurements with their SHA-256, found others; the file was altered"
-        )
-    return io.BytesIO(data or digest)
-
-
-def _numbers(item: Any) -> NDArray[np.float64]:
-    """Return a dataset, which is no longer than its bytes in the file."""
-    if item.dtype != np.float64 or item.id.get_storage_size() < item.nbytes:
-        raise ValueError(f"expected numbers of 64 bits in {item.name}")
-    return np.asarray(item[()])
+    write_file(path, data + DIGEST + hashlib.sha256(data).hexdigest().encode(), "the measurements")
 
 
 def read_measurements(path: str) -> Measurements:
     """Read measurements. Raises BadInput if the file is none of `write_measurements`, or is damaged."""
-    h5py = require_h5py()
+    require_h5py()
+    size = file_size(path, "measurements")  # the file may grow while it is read
+    require_memory(4 * size, f"the measurements in {path}")  # read, checked and copied
+    answer, data = ask(path, "measurements", {"kind": "measurements", "format": _KIND, "texts": _ABOUT}, size)
+    parts, at = {}, 0
     try:
-        with h5py.File(_checked(path), "r") as stored:
-            if stored.attrs.get("kind") != _KIND:
-                raise BadInput(
-                    f"{path}: expected a file of `onehop lattice measure -o`, found another HDF5 file"
-                )
-            columns = {
-                name: [json.loads(text) for text in stored[f"configurations/{name}"]] for name in _ABOUT
-            }
-            names: list[str] = []
-            stored["series"].visit(names.append)
-            ordered = [
-                *(name for name in _ORDER if name in names),
-                *(name for name in names if name not in _ORDER),
-            ]
-            parts = {name: stored[f"series/{name}"] for name in ordered}
-            found = Measurements(
-                json.loads(stored.attrs["options"]),
-                tuple(int(one) for one in stored.attrs["extents"]),
-                [dict(zip(_ABOUT, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-                _numbers(stored["flow/time"]).ravel().tolist() if "flow" in stored else [],
-                {name: _numbers(item) for name, item in parts.items() if isinstance(item, h5py.Dataset)},
-            )
-    except (BadInput, Error):
-        raise
-    except Exception as error:  # h5py raises many kinds
-        reason = " ".join(str(getattr(error, "strerror", None) or error or type(error).__name__).split())
-        raise BadInput(f"cannot read measurements from {path}: {reason:.300}") from error
+        for name, shape in answer["numbers"].items():
+            parts[name] = np.frombuffer(data, np.float64, math.prod(shape), at).reshape(shape)
+            at += parts[name].nbytes
+        times = parts.pop("flow/time", np.empty(0)).ravel().tolist()
+        series = {name.removeprefix("series/"): values for name, values in parts.items()}
+        columns = [[json.loads(text) for text in answer["texts"][name]] for name in _ABOUT]
+        found = Measurements(
+            json.loads(answer["attributes"]["options"]),
+            tuple(int(one) for one in answer["attributes"]["extents"]),
+            [dict(zip(_ABOUT, row, strict=True)) for row in zip(*columns, strict=True)],
+            times,
+            {name: series[name] for name in dict.fromkeys((*_ORDER, *series)) if name in series},
+        )
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(f"cannot read measurements from {path}: {error!s:.300}") from error
+    except KeyError as error:
+        raise BadInput(
+            f"cannot read measurements from {path}: expected the attribute {error} as text or integers, found none"
+        ) from error
     _check(path, found)
     return found
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from onehop.error import BadInput
+from onehop.hdf5 import ask, require_h5py
 from onehop.output import write_file
 from onehop.quantum.graphs import lattice_bonds
-from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.observables import PauliSum, PauliTerm
 
 __all__ = [

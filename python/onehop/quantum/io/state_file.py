@@ -27,9 +27,9 @@ from onehop import _core
 from onehop.arguments import instance, quoted
 from onehop.error import BadInput
 from onehop.group import Group, together
+from onehop.hdf5 import ask, require_h5py
+from onehop.hdf5_child import digest
 from onehop.output import check_file_target, check_name, open_unfinished, unfinished_file
-from onehop.quantum.io.hdf5 import ask, require_h5py
-from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.precision import BLOCK_BITS, PRECISIONS, is_encoded
 from onehop.text import counted
 
@@ -48,13 +48,7 @@ def save_state(
 ) -> None:
     """Write all amplitudes of a state in the order of their index. Collective; the file appears when it is complete."""
     state.restore_order()
-    write_state(
-        file,
-        state._core,
-        group,
-        instance({} if attributes is None else attributes, Mapping, "attributes"),
-        {},
-    )
+    write_state(file, state._core, group, {} if attributes is None else attributes, {})
 
 
 def write_state(

@@ -1,4 +1,4 @@
-"""The child process of `onehop.quantum.io.hdf5`, which reads an HDF5 file and may crash over a damaged one.
+"""The child process of `onehop.hdf5`, which reads an HDF5 file and may crash over a damaged one.
 
 It runs as a script in Python's isolated mode and imports nothing of onehop. The question is JSON on stdin. The answer
 on stdout is a line of JSON, followed by the bytes of the arrays that the line lists.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import resource
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+DIGEST = b"\nonehop sha256 "  # of measurements: behind the HDF5 data, whose readers ignore it
 ROOM = 64 << 20  # bytes of memory beyond a multiple of the file's size
 MAX_QUBITS = 10**6  # the text of a Pauli string can name as many
 
@@ -177,7 +180,64 @@ def _hamlib(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], list[A
         return {"texts": texts}, []
 
 
+# -- measurements of ensembles -----------------------------------------------------------------------------------------
+
+
+def _check_digest(file: Any, size: int) -> None:
+    """Refuse the first `size` bytes of a file that does not end with its digest, unless it never had one."""
+    found, left = hashlib.sha256(), size - len(DIGEST) - 64
+    beginning = file.read(48)
+    file.seek(max(left, 0))
+    _, mark, end = file.read(size - max(left, 0)).rpartition(DIGEST)
+    file.seek(0)
+    while mark and left > 0:
+        piece = file.read(min(left, 1 << 20))
+        found.update(piece)
+        left -= len(piece) or left
+    # Without a digest nothing lies behind the HDF5 data, whose length their first block has in its version 0.
+    has_rest = (
+        beginning.startswith(b"\x89HDF\r\n\x1a\n\0") and int.from_bytes(beginning[40:48], "little") < size
+    )
+    if found.hexdigest().encode() != end if mark else has_rest:
+        raise Refused("expected measurements with their SHA-256, found others; the file was altered")
+
+
+def _measurements(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    """Read the attributes, the texts of the group `configurations`, the flow times and the numbers of all series."""
+    left = question["size"]
+    with Path(question["file"]).open("rb") as file:
+        _check_digest(file, left)
+        with h5py.File(file, "r") as stored:
+            attributes = _attributes(stored, left)
+            if attributes.get("kind") != question["format"]:
+                raise Refused("expected a file of `onehop lattice measure -o`, found another HDF5 file")
+            texts: dict[str, list[str]] = {}
+            for name in question["texts"]:
+                item = stored[f"configurations/{name}"]
+                if h5py.check_string_dtype(item.dtype) is None or _bytes_of(item.shape, 1) > left:
+                    raise Refused(f"expected texts in configurations/{name}")
+                texts[name] = [text.decode() for text in item]
+                left -= sum(map(len, texts[name]))
+            names: list[str] = []
+            stored["series"].visit(names.append)
+            items = {f"series/{name}": stored[f"series/{name}"] for name in names}
+            items |= {"flow/time": stored["flow/time"]} if "flow" in stored else {}
+            numbers = {name: item for name, item in items.items() if isinstance(item, h5py.Dataset)}
+            for name, item in numbers.items():
+                if item.dtype != np.float64 or item.shape is None or item.id.get_storage_size() < item.nbytes:
+                    raise Refused(f"expected numbers of 64 bits in {name}")
+                left -= item.nbytes
+            if left < 0:
+                raise Refused("it is damaged: its contents claim more bytes than the file has")
+            shapes = {name: list(item.shape) for name, item in numbers.items()}
+            arrays = [item[()] for item in numbers.values()]
+            return {"attributes": attributes, "texts": texts, "numbers": shapes}, arrays
+
+
 # -- question and answer -----------------------------------------------------------------------------------------------
+
+
+_KINDS = {"state": _state, "hamlib": _hamlib, "measurements": _measurements}
 
 
 def _limit(size: int, seconds: int) -> None:
@@ -185,7 +245,7 @@ def _limit(size: int, seconds: int) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     wanted = {
         resource.RLIMIT_AS: pages * resource.getpagesize() + ROOM + 4 * size,
-        resource.RLIMIT_CPU: seconds,
+        resource.RLIMIT_CPU: seconds + math.ceil(time.process_time()),  # the imports took some
         resource.RLIMIT_CORE: 0,
     }
     for kind, most in wanted.items():
@@ -212,7 +272,7 @@ def reply(question: dict[str, Any], answers: Any) -> None:
 
     _limit(question["size"], question["seconds"])
     try:
-        answer, arrays = {"state": _state, "hamlib": _hamlib}[question["kind"]](h5py, question)
+        answer, arrays = _KINDS[question["kind"]](h5py, question)
         parts = [
             json.dumps(answer).encode() + b"\n",
             *(np.ascontiguousarray(one).tobytes() for one in arrays),

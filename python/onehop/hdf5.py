@@ -23,8 +23,9 @@ from onehop.launch.environment import variables
 from onehop.output import file_path
 
 # Time limit of the child: _SECONDS plus the size of the file over _BYTES_PER_SECOND, at most _MAX_SECONDS; and the same
-# with _CPU_SECONDS of processor time, which ends the reading of most damaged files sooner.
-_SECONDS, _CPU_SECONDS = 9, 3
+# with _CPU_SECONDS of processor time, which ends the reading of most damaged files. Only that one says that a file is
+# damaged, because on a busy machine a child can wait for long before it runs.
+_SECONDS, _CPU_SECONDS = 60, 3
 _BYTES_PER_SECOND = 32 << 20
 _MAX_SECONDS = 24 * 3600
 
@@ -47,7 +48,7 @@ def require_h5py() -> None:
     _paths()
 
 
-def _size(file: str | Path, what: str) -> int:
+def file_size(file: str | Path, what: str) -> int:
     """Return the size of a regular file in bytes; raise BadInput if there is none."""
     try:
         status = file_path(file, f"cannot read {what}").stat()
@@ -60,9 +61,14 @@ def _size(file: str | Path, what: str) -> int:
     return status.st_size
 
 
-def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Read a file in a child process; return its answer and the bytes of the arrays that it lists, not checked yet."""
-    size = _size(file, what)
+def ask(
+    file: str | Path, what: str, question: dict[str, Any], size: int | None = None
+) -> tuple[dict[str, Any], bytes]:
+    """Read a file in a child process; return its answer and the bytes of the arrays that it lists, not checked yet.
+
+    `size` is that of the file when its memory was asked for, if it was.
+    """
+    size = file_size(file, what) if size is None else size
     seconds = min(_SECONDS + size // _BYTES_PER_SECOND, _MAX_SECONDS)
     message = {
         **question,
@@ -76,7 +82,8 @@ def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str
         done = _run(message, seconds)
     except subprocess.TimeoutExpired:
         raise BadInput(
-            f"{begin}: it is damaged, reading it did not end within {seconds} seconds; take another copy"
+            f"{begin}: reading it did not end within {seconds} seconds: the machine or its disks are busy, or the file "
+            "is damaged; try again, or take another copy"
         ) from None
     except OSError as error:
         raise BadInput(f"{begin}: the process that reads it cannot be started: {error.strerror}") from error
