@@ -18,6 +18,7 @@ namespace {
 
 // Ranks under the same memory limit: that of a machine, or of a control group on it.
 struct Pool {
+  bool is_machine;
   std::int64_t left = no_memory_limit;
   std::int64_t need = 0;
   std::size_t most = 0;  // the rank that needs most
@@ -39,26 +40,29 @@ void check_memory(const GroupState& group, std::span<const std::int64_t> need, s
   std::map<std::pair<const std::string*, std::uint64_t>, std::size_t> places;
   const auto pool_of = [&](const std::string* host, std::uint64_t control_group) -> Pool& {
     const auto [place, is_new] = places.try_emplace({host, control_group}, pools.size());
-    return is_new ? pools.emplace_back() : pools[place->second];
+    return is_new ? pools.emplace_back(Pool{.is_machine = control_group == 0}) : pools[place->second];
   };
   for (std::size_t r = 0; r < need.size(); ++r) {
     const std::string* const host = group.pages[r].host;
     pool_of(host, 0).add(r, left[r].system, need);
     pool_of(host, left[r].control_group_id | 1).add(r, left[r].control_group, need);
   }
+  const Pool* least = nullptr;  // of several that are too small, the one that says what can be taken
   for (const Pool& pool : pools) {
     if (pool.need <= pool.left || pool.need <= always_fits) continue;
-    std::string message = "not enough memory for " + what + ": rank " + std::to_string(pool.most) + " needs ";
-    message += base::bytes_text(need[pool.most]);
-    if (pool.ranks > 1) {
-      message += ", all " + base::counted(pool.ranks, "rank") + " of its machine " + base::bytes_text(pool.need);
-      message += " together";
-    }
-    message += ", and " + base::bytes_text(pool.left) + " were available there or in ";
-    message += pool.ranks > 1 ? "their" : "its";
-    message += " control group; " + advice;
-    throw Error(message);
+    if (least == nullptr || pool.left < least->left) least = &pool;
   }
+  if (least == nullptr) return;
+  std::string message = "not enough memory for " + what + ": rank " + std::to_string(least->most) + " needs ";
+  message += base::bytes_text(need[least->most]);
+  const char* const place = least->is_machine ? "machine" : "control group";
+  if (least->ranks > 1) {
+    message += ", all " + base::counted(least->ranks, "rank") + " of its " + place + " ";
+    message += base::bytes_text(least->need) + " together";
+  }
+  message += ", and " + base::bytes_text(least->left) + " were available ";
+  message += (least->is_machine ? "on its " : "in its ") + std::string(place) + "; " + advice;
+  throw Error(message);
 }
 
 }  // namespace detail

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "onehop/error.h"
 #include "onehop/group.h"
 #include "src/base/memory_left.h"
+#include "src/group/memory_pools.h"
 #include "tests/support/ranks.h"
 #include "tests/support/thrown.h"
 
@@ -45,6 +47,21 @@ TEST(MemoryLimits, SharedMemoryWithoutAFreeDescriptorIsAnError) {
     limit.rlim_cur = 0;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
     testing::expect_says([&] { static_cast<void>(group.allocate(1)); }, "raise `ulimit -n`");
+  });
+}
+
+TEST(MemoryLimits, OfAMachineAndAControlGroupTheTighterOneIsNamed) {
+  constexpr std::int64_t gib = 1 << 30;
+  on_ranks(2, [](const Group& group) {
+    const auto told = [&](std::int64_t machine, std::int64_t control_group) {
+      const std::vector<detail::MemoryLeft> left(2, {machine, control_group, 8});
+      return testing::thrown(
+          [&] { detail::check_memory(*group.state(), std::vector{9 * gib, gib}, left, "it", "stop"); });
+    };
+    const std::string start = "not enough memory for it: rank 0 needs 9 GiB, all 2 ranks of its ";
+    EXPECT_EQ(told(5 * gib, gib),
+              start + "control group 10 GiB together, and 1 GiB were available in its control group; stop");
+    EXPECT_EQ(told(2 * gib, 3 * gib), start + "machine 10 GiB together, and 2 GiB were available on its machine; stop");
   });
 }
 
