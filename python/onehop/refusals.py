@@ -40,7 +40,9 @@ def collective(function: Function) -> Function:
         except (Mismatch, PeerLost, Timeout):
             raise
         except Exception as error:
-            group = next(filter(None, map(_group_of, (*positional, *named.values()))), None)
+            # A group among the arguments may have more ranks than the state that has this method.
+            given = sorted((*positional, *named.values()), key=lambda one: not isinstance(one, _core.Group))
+            group = next(filter(None, map(_group_of, given)), None)
             if group is not None and group.size > 1 and _core.allgathers_begun() == begun:
                 text = f"{function.__name__}: {str(error) or type(error).__name__}"
                 _core.refuse(group, message_bytes(text).decode())

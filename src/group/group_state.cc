@@ -211,19 +211,17 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
 
 void GroupState::refuse(std::string_view text) noexcept {
   if (size == 1) return;
-  const double limit = timeout;
-  const auto set_limit = [&](double seconds) { bootstrap->set_timeout(timeout = seconds); };
   try {
     const auto mark = std::as_bytes(std::span(refusal));
     std::vector<std::byte> mine(mark.begin(), mark.end());
     const auto said = std::as_bytes(std::span(text));
     mine.insert(mine.end(), said.begin(), said.end());
     constexpr double patience = 10;  // a function of the program (from_allgather) has its own
-    set_limit(limit > 0 ? std::min(limit, patience) : patience);
+    bootstrap->set_timeout(timeout > 0 ? std::min(timeout, patience) : patience);
     static_cast<void>(gather(mine));
   } catch (...) {  // NOLINT(bugprone-empty-catch): the caller throws what this rank refuses
   }
-  set_limit(limit);
+  bootstrap->set_timeout(timeout);  // that of the group, by which other threads wait for messages, has stayed
   if (!why_out_of_step.empty()) aborted(*this);  // so that the others do not wait for this rank in later steps
 }
 

@@ -2,13 +2,16 @@
 
 import pickle
 import re
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from onehop import BadInput, Group, Mismatch, Poisson, quantum
+from onehop import BadInput, Group, Mismatch, Poisson, _core, quantum
 from onehop.lattice import (
     Flow,
     Gauge,
@@ -118,6 +121,44 @@ def test_density_matrices_on_fewer_ranks() -> None:
         return str(error.value)
 
     assert all("trace 2" in found for found in run_threads(4, attempt))
+
+
+def test_a_state_on_fewer_ranks_that_is_saved(tmp_path: Path) -> None:
+    def attempt(group: Group) -> list[str]:
+        group.timeout = 20
+        state, said = quantum.simulate(quantum.Circuit(1), group=group).state, []
+        assert state.ranks < group.size
+        for wrong in ({"attributes": [1]}, {"other": 1}):
+            with pytest.raises((BadInput, Mismatch, TypeError)) as error:
+                state.save(tmp_path / "state.h5", group, **wrong if group.rank == 1 else {})  # type: ignore[arg-type]
+            said.append(str(error.value))
+        return said
+
+    for attributes, other in run_threads(4, attempt):
+        assert "attributes: expected" in attributes
+        assert "other" in other
+
+
+def test_a_refusal_leaves_the_limit_of_the_group() -> None:
+    """Other threads wait for messages by it meanwhile."""
+
+    def attempt(group: Group) -> None:
+        group.timeout = 300
+        group.barrier()
+        if group.rank == 0:
+            telling = threading.Thread(target=_core.refuse, args=(group, "no"))
+            telling.start()
+            for _ in range(20):
+                time.sleep(0.01)
+                assert group.timeout == 300
+            telling.join()
+        else:
+            time.sleep(0.5)
+            with pytest.raises(Mismatch, match="rank 0 refuses its own: no"):
+                group.barrier()
+        assert group.timeout == 300
+
+    run_threads(2, attempt)
 
 
 def test_a_text_that_is_no_utf8_is_told() -> None:
