@@ -192,10 +192,12 @@ void Walk::follow(Branch branch, const CheckpointState* from) {
 
 void Walk::finish(const Branch& branch, Run run) {
   if (options_.shots > 0) timed(ProfileEntry::Kind::sampling, [&] { note(branch, machine_->clbits()); });
-  timed(ProfileEntry::Kind::expectations, [&] {
-    run.values = options_.mixed ? mixed_expectations(*state_, options_.observables)
-                                : expectations(*state_, options_.observables);
-  });
+  if (!options_.observables.empty()) {
+    timed(ProfileEntry::Kind::expectations, [&] {
+      run.values = options_.mixed ? mixed_expectations(*state_, options_.observables)
+                                  : expectations(*state_, options_.observables);
+    });
+  }
   const double part = static_cast<double>(branch.shots.size()) / static_cast<double>(trajectories_);
   for (std::size_t i = 0; i < run.values.size(); ++i) result_.expectations[i] += run.values[i] * part;
   if (style_ == Style::circuit) return;

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from onehop import BadInput, Error, Group, quantum
+from onehop import BadInput, Error, Group, _core, quantum
 from onehop.quantum import DensityMatrix, NoiseModel, PauliSum
 from onehop.quantum.circuit import Condition, Operation
 from onehop.quantum.noise.core_program import run_program, run_tree
@@ -162,3 +162,17 @@ def test_circuits_with_jumps() -> None:
     state = quantum.State(2)
     state.run(loop, seed=1)
     assert quantum.plan(loop).passes > 0
+
+
+def test_branches_without_observables_take_no_steps_for_them() -> None:
+    """Each all-gather is a round trip between hosts."""
+    circuit = quantum.Circuit(4, 4).h(0).cx(0, 1).cx(1, 2).cx(2, 3).measure(0, 0).h(0).cx(0, 3).measure(3, 3)
+
+    def all_gathers(group: Group, observables: list[str]) -> tuple[int, int]:
+        before = _core.allgathers_begun()
+        result = quantum.simulate(circuit, group, shots=500, seed=1, observables=observables)
+        return _core.allgathers_begun() - before, result.runs
+
+    none, some = (run_threads(2, lambda group, o=one: all_gathers(group, o))[0] for one in ([], ["Z0"]))
+    assert none[1] == some[1] > 1
+    assert none[0] <= some[0] - some[1]
