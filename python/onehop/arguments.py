@@ -118,6 +118,21 @@ def complex_array(values: Any, name: str) -> NDArray[np.complex128]:
         raise BadInput(f"{name}: expected an array of numbers, found {quoted(values)}") from error
 
 
+def nearest_unitary(values: NDArray[np.complex128]) -> NDArray[np.complex128]:
+    """Return the unitary matrix nearest to one that is unitary within 1e-6, or to a diagonal; others as they are."""
+    with np.errstate(all="ignore"):  # infinities are refused later
+        product = abs(values) ** 2 if values.ndim == 1 else values @ values.conj().T
+        found = abs(product - (1 if values.ndim == 1 else np.eye(len(values)))).max(initial=0)
+    if (
+        not 1e-9 < found <= 1e-6
+    ):  # exact to `Circuit.validate`, or not within the rounding of single precision
+        return values
+    if values.ndim == 1:
+        return values / abs(values)
+    left, _, right = np.linalg.svd(values)
+    return np.ascontiguousarray(left @ right)
+
+
 def finite_array(values: Any, name: str) -> NDArray[np.complex128]:
     """Return finite numbers as `complex_array` does, or raise BadInput."""
     found = complex_array(values, name)

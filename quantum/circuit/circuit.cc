@@ -53,8 +53,9 @@ void check_unitary(std::size_t index, const Operation& operation) {
   }
   if (!(worst <= unitarity_tolerance)) {
     bad(index, operation,
-        "the matrix is not unitary: U U^dagger differs from 1 by " + std::to_string(worst) +
-            "; pass a unitary matrix, or use a channel");
+        "the matrix is not unitary: U U^dagger differs from 1 by " + base::number_text(worst) + ", more than " +
+            base::number_text(unitarity_tolerance) +
+            "; pass a unitary matrix, computed in double precision, or use a channel");
   }
 }
 

@@ -12,6 +12,7 @@
 #include "quantum/device/device_amplitudes.h"
 #include "quantum/state/pauli_masks.h"
 #include "quantum/state/precision.h"
+#include "src/base/text.h"
 #include "src/group/require_same.h"
 
 namespace onehop::quantum {
@@ -54,7 +55,8 @@ void check_observables(std::span<const PauliSum> sums, int qubits, bool hermitia
       static_cast<void>(masks_of(term, qubits));
       if (hermitian && term.coefficient.imag() != 0) {
         throw BadInput("observable " + std::to_string(s) + ": expected real weights, so that it is Hermitian, found " +
-                       std::to_string(term.coefficient.real()) + " + " + std::to_string(term.coefficient.imag()) + "i");
+                       base::number_text(term.coefficient.real()) + " + " + base::number_text(term.coefficient.imag()) +
+                       "i");
       }
     }
   }

@@ -14,6 +14,7 @@
 #include "quantum/state/precision.h"
 #include "quantum/state/sorted_order.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/text.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
@@ -187,7 +188,7 @@ void require_norm(const State& state, std::span<const double> probabilities) {
   constexpr double tolerance = 0.01;
   const double sum = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
   if (std::abs(sum - 1) <= tolerance) return;  // not so for NaN
-  throw Error("expected probabilities that add up to 1, found " + std::to_string(sum) + ": the amplitudes " +
+  throw Error("expected probabilities that add up to 1, found " + base::number_text(sum) + ": the amplitudes " +
               (state.is_stored() ? "in the file of the state" : "in memory") +
               " were altered while the program ran; run it again" +
               (state.is_stored() ? ", with the state in a folder on another disk" : ""));

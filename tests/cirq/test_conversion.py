@@ -176,3 +176,10 @@ def test_a_measurement_inside_of_a_gate_is_not_lost() -> None:
     a = cirq.LineQubit(0)
     with pytest.raises(BadInput, match="classical bit 1 does not exist"):
         OnehopSimulator().run(cirq.Circuit(Look()(a), cirq.measure(a, key="m")), repetitions=5)
+
+
+def test_parameters_in_single_precision() -> None:
+    qubit, angle = cirq.LineQubit(0), np.float32(0.3)
+    found = OnehopSimulator().simulate(cirq.Circuit(cirq.rx(angle)(qubit))).final_state_vector
+    np.testing.assert_allclose(found, cirq.unitary(cirq.rx(0.3))[:, 0], atol=1e-7)
+    assert abs(np.linalg.norm(found) - 1) < 1e-14

@@ -138,3 +138,10 @@ def test_a_gate_of_the_same_name_has_its_own_matrix(kind: Any, name: str, angles
 def test_an_operator_that_is_not_unitary_is_refused(gate: Callable[[], Any]) -> None:
     with pytest.raises(BadInput, match="not unitary"):
         _state_after(gate(), _random_state(2, 1), [0, 1])
+
+
+def test_parameters_in_single_precision() -> None:
+    state = _random_state(2, 1)
+    found = _state_after(qml.SingleExcitation(np.float32(0.3), [0, 1]), state, [0, 1])
+    np.testing.assert_allclose(found, qml.SingleExcitation(0.3, [0, 1]).matrix() @ state, atol=1e-7)
+    assert abs(np.linalg.norm(found) - 1) < 1e-14

@@ -91,3 +91,16 @@ def test_a_qubit_that_is_named_twice_is_refused() -> None:
     circuit.add(gate("cx", [1, 1]))
     with pytest.raises(BadInput, match=r"operation 0 \(cx\): qubit 1 is named twice"):
         circuit.validate()
+
+
+def test_matrices_in_single_precision_become_the_nearest_unitary_ones() -> None:
+    exact = brute_force.random_unitary(np.random.default_rng(5), 4)
+    rounded = exact.astype(np.complex64).astype(complex)
+    assert 1e-9 < abs(rounded @ rounded.conj().T - np.eye(4)).max() < 1e-6
+    circuit = Circuit(2).unitary(rounded, [0, 1])
+    circuit.diagonal(np.exp(1j * np.arange(4)).astype(np.complex64), [0, 1]).validate()
+    np.testing.assert_allclose(circuit.operations[0].values.reshape(4, 4), exact, atol=1e-6)
+    wrong = r"differs from 1 by 2e-06, more than 1e-09; pass a unitary matrix, computed in double precision"
+    for turned in (Circuit(1).unitary(np.diag([1, 1 + 1e-6]), [0]), Circuit(1).diagonal([1, 1 + 1e-6], [0])):
+        with pytest.raises(BadInput, match=wrong):
+            turned.validate()

@@ -10,7 +10,14 @@ import numpy as np
 
 from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
-from onehop.arguments import complex_array, instance, is_sequence, whole_number, whole_numbers
+from onehop.arguments import (
+    complex_array,
+    instance,
+    is_sequence,
+    nearest_unitary,
+    whole_number,
+    whole_numbers,
+)
 from onehop.error import BadInput
 from onehop.quantum.composition import Composition
 from onehop.quantum.named_gates import NamedGates
@@ -64,7 +71,8 @@ class Circuit(NamedGates, Composition):
         Parameters
         ----------
         matrix : array of complex, shape (2^k, 2^k)
-            Unitary matrix. qubits[0] is the least significant bit of its index.
+            Unitary matrix. qubits[0] is the least significant bit of its index. One that is unitary only within 1e-6,
+            as in single precision, is replaced by the nearest unitary matrix.
         qubits : sequence of int
             The k targets.
         controls : sequence of int
@@ -82,9 +90,8 @@ class Circuit(NamedGates, Composition):
         values = complex_array(matrix, name)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
             raise BadInput(f"{name}: expected a square matrix, found an array of shape {values.shape}")
-        return self._append(
-            _gate("matrix", name, qubits, controls, control_values, values=values.reshape(-1))
-        )
+        numbers = nearest_unitary(values).reshape(-1)
+        return self._append(_gate("matrix", name, qubits, controls, control_values, values=numbers))
 
     def diagonal(
         self,
@@ -104,7 +111,7 @@ class Circuit(NamedGates, Composition):
         qubits, controls, control_values, name
             As for `unitary`.
         """
-        numbers = complex_array(values, name).reshape(-1)
+        numbers = nearest_unitary(complex_array(values, name).reshape(-1))
         return self._append(_gate("diagonal", name, qubits, controls, control_values, values=numbers))
 
     def pauli_rotation(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onehop._core import parametrised_gate
+from onehop.arguments import nearest_unitary
 from onehop.error import BadInput
 from onehop.quantum.circuit import Operation, gate, gate_names, swaps_of
 from onehop.quantum.io.qasm_limits import current_budget
@@ -331,7 +332,7 @@ def _as_matrix(operation: Any, qubits: Sequence[int]) -> Operation:
 
 
 def _matrix(name: str, qubits: Sequence[int], values: Any) -> Operation:
-    numbers = np.ascontiguousarray(values, np.complex128).reshape(-1)
+    numbers = nearest_unitary(np.ascontiguousarray(values, np.complex128)).reshape(-1)
     if not qubits:
         return Operation("global_phase", name, [], angle=float(np.angle(numbers[0])))
     return Operation("matrix", name, list(qubits), values=numbers)
@@ -360,7 +361,7 @@ def _multiplexer(operation: Any, qubits: list[int]) -> list[Operation]:
 
 
 def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:
-    values = np.array([complex(one) for one in operation.params])
+    values = nearest_unitary(np.array([complex(one) for one in operation.params]))
     return [Operation("diagonal", operation.name, qubits, values=values)]
 
 
