@@ -151,3 +151,12 @@ def test_what_has_no_bits() -> None:
     circuit.add_clexpr_from_logicexp(a**b, o.to_list())
     with pytest.raises(BadInput, match="found RegPow"):
         converted(circuit)
+
+
+def test_a_register_of_more_than_64_bits_has_no_upper_limit() -> None:
+    circuit = Circuit(1)
+    register = circuit.add_c_register("c", 66)
+    circuit.add_c_register("d", 1)
+    circuit.X(0, condition=reg_geq(register, 5)).Measure(0, circuit.bits[-1])
+    for value in (4, 5, 1 << 64, 1 << 65):
+        assert _found(circuit, value) >> circuit.n_bits - 1 & 1 == (value >= 5)

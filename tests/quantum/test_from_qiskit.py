@@ -334,3 +334,19 @@ def _unknown() -> QuantumCircuit:
 def test_what_cannot_be_simulated(make: Callable[[], QuantumCircuit], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         from_qiskit(make())
+
+
+@pytest.mark.parametrize("bits", [64, 65, 300])
+def test_conditions_on_long_registers(bits: int) -> None:
+    value = (1 << bits) - 3
+    for wanted in (value, value ^ 1, value ^ 1 << bits - 1, value & (1 << 64) - 1):
+        register, found = ClassicalRegister(bits, "c"), ClassicalRegister(2, "d")
+        circuit = QuantumCircuit(QuantumRegister(3), register, found)
+        circuit.x(0)
+        circuit.measure([0] * (bits - 1), [bit for k, bit in enumerate(register) if value >> k & 1])
+        with circuit.if_test((register, wanted)) as otherwise:
+            circuit.x(1)
+        with otherwise:
+            circuit.x(2)
+        circuit.measure([1, 2], found)
+        assert {one >> bits for one in distribution(from_qiskit(circuit))} == {1 if wanted == value else 2}

@@ -60,7 +60,9 @@ def _values(
         return where[data["n_i"] :], where[: data["n_i"]]
     if kind == "RangePredicate":
         low, high = (number_bits(data[name], _WIDTH) for name in ("lower", "upper"))
-        outside = logic.either(logic.less(where[:-1], low), logic.less(high, where[:-1]))
+        outside = logic.less(where[:-1], low)
+        if data["upper"] < (1 << _WIDTH) - 1:  # which says that there is no upper limit
+            outside = logic.either(outside, logic.less(high, where[:-1]))
         return where[-1:], [logic.negation(outside)]
     if kind == "ClassicalTransform":
         return where, [logic.table(where, lambda n, j=j: table[n] >> j & 1) for j in range(len(where))]

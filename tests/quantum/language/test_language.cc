@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "onehop/error.h"
 #include "onehop/quantum/language.h"
@@ -60,6 +61,34 @@ TEST(Language, NumbersAbove2To63) {
   EXPECT_EQ(value("int(u > 5) + 2 * int(5 < u) + 4 * int(u == -1)", "uint[64] u = -1; "), 3);
   EXPECT_EQ(value("u / 4611686018427387904 + u % 10", "uint[64] u = -1; "), 8);
   EXPECT_EQ(value("uint[64](bit[64](a)) >> 60", "angle[64] a = 3 * pi / 2; "), 12);
+}
+
+// The bits of a number, the most significant first, of which all but a few are 1.
+std::string ones_but(int bits, const std::vector<int>& zeros) {
+  std::string found(static_cast<std::size_t>(bits), '1');
+  for (const int zero : zeros) found[static_cast<std::size_t>(bits - 1 - zero)] = '0';
+  return found;
+}
+
+// Under the address sanitizer, also that numbers are read from a text that is still there.
+TEST(Language, ComparisonsOfLongRegisters) {
+  for (const int bits : {63, 64, 65, 128, 300}) {
+    const std::string own = ones_but(bits, {1});
+    const std::string declared = "const bit[" + std::to_string(bits) + "] c = \"" + own + "\"; ";
+    for (const std::vector<int>& zeros : {std::vector{1}, {0}, {1, 0}, {bits - 1}, {}}) {
+      const std::string other = ones_but(bits, zeros);
+      const int less = own < other ? 1 : 0;
+      const int equal = own == other ? 1 : 0;
+      const std::string text = "\"" + other + "\"";
+      EXPECT_EQ(value("int(c < " + text + ") + 2 * int(c == " + text + ") + 4 * int(c >= " + text + ") + 8 * int(" +
+                          text + " <= c) + 16 * int(c != " + text + ") + 32 * int(" + text + " > c)",
+                      declared),
+                less + 2 * equal + 4 * (1 - less) + 8 * (1 - less) + 16 * (1 - equal) + 32 * less)
+          << bits << " " << other;
+    }
+  }
+  const std::string two = "OPENQASM 2.0; include \"qelib1.inc\"; qreg q[1]; creg c[70]; ";
+  EXPECT_EQ(steps(two + "measure q[0] -> c[69]; if (c == 590_295810358705651712) x q[0];").substr(0, 9), "measure 0");
 }
 
 TEST(Language, SignsBehindOperators) {

@@ -66,14 +66,14 @@ class Inside:
 
 
 def plain_condition(condition: Any, context: Block) -> Condition | None:
-    """Convert a comparison of bits with a number; return None for any other condition."""
+    """Convert a comparison of bits with a number below 2^64; return None for any other condition."""
     from qiskit.circuit import Clbit
 
     if not isinstance(condition, tuple):
         return None
     target, value = condition
     bits = [target] if isinstance(target, Clbit) else list(target)
-    if int(value) >> len(bits):
+    if int(value) >> min(len(bits), 64):
         return None
     return Condition([context.clbits[bit] for bit in bits], int(value))
 
