@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -350,3 +351,19 @@ def test_conditions_on_long_registers(bits: int) -> None:
             circuit.x(2)
         circuit.measure([1, 2], found)
         assert {one >> bits for one in distribution(from_qiskit(circuit))} == {1 if wanted == value else 2}
+
+
+@pytest.mark.parametrize("other", [None, 0, 69])
+def test_conditions_inside_each_other(other: int | None) -> None:
+    register, found = ClassicalRegister(70, "c"), ClassicalRegister(1, "d")
+    circuit = QuantumCircuit(QuantumRegister(3), register, found)
+    circuit.x(0)
+    circuit.measure([0] * 70, register)
+    if other is not None:
+        circuit.measure(2, register[other])
+    with ExitStack() as conditions:
+        for bit in register:
+            conditions.enter_context(circuit.if_test((bit, 1)))
+        circuit.x(1)
+    circuit.measure(1, found)
+    assert {one >> 70 for one in distribution(from_qiskit(circuit))} == {int(other is None)}

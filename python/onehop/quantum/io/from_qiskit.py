@@ -355,7 +355,17 @@ class _Converter:
             if (bit == TRUE) == bool(value):
                 self._body(body, inside, guards)
         elif (bit, 1 - value) not in guards:
-            self._body(body, inside, tuple(dict.fromkeys((*guards, (bit, value)))))
+            guards = tuple(dict.fromkeys((*guards, (bit, value))))
+            if len(guards) > 62:  # a condition has at most 64 bits
+                guards = (
+                    (
+                        self.logic.assign(
+                            replace(inside.outer, guards=guards, condition=None).to_condition()
+                        ),
+                        1,
+                    ),
+                )
+            self._body(body, inside, guards)
 
     def _copied(self, bit: int, used: Sequence[int]) -> int:
         """Copy a bit that a body could change, that is, one of `used` or of a variable, to a hidden bit."""
