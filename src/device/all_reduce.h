@@ -119,7 +119,7 @@ class Meetings {
   }
   // The number of the last meeting, and whether the group has given up.
   [[nodiscard]] uint32_t* own_words() const {
-    return reinterpret_cast<uint32_t*>(arguments_.windows[arguments_.rank]) + 2 * team_.group();
+    return reinterpret_cast<uint32_t*>(arguments_.windows[arguments_.rank]) + uint64_t{2} * team_.group();
   }
   // A flag may be one meeting ahead. The difference is right when the numbers wrap.
   void wait(uint32_t from, uint32_t number) {

@@ -100,7 +100,7 @@ template <class Team>
 void move_slices(Team& team, const SliceArguments& arguments) {
   auto* const state = team.template shared<uint32_t>();
   const uint32_t group = team.group();
-  uint32_t* const own = arguments.runs + 2 * group;
+  uint32_t* const own = arguments.runs + uint64_t{2} * group;
   team.each([&](uint32_t thread) {
     if (thread == 0) state[0] = global(own)[0] + 1;
     if (thread == 0) state[1] = global(own)[1];
