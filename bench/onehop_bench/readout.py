@@ -44,7 +44,7 @@ _LETTERS = 4
 @dataclass(kw_only=True)
 class Readout(SimulatorOptions):
     seconds: float = seconds_option(60)
-    cases: list[str] | None = cases_option("What to read", READOUT_CASES)
+    cases: list[str] | None = cases_option("Reading to time", READOUT_CASES)
     shots: int = option(1_000_000, "Number of shots.", low=1, high=LARGEST_INT)
     strings: int = option(1000, "Number of Pauli strings.", low=1, high=LARGEST_INT)
     peers: str = peers_option(ReadoutSimulator)
