@@ -39,7 +39,7 @@ def _paths() -> list[str]:
     folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]
     found = PathFinder.find_spec("h5py", folders)
     if found is None or found.origin is None:
-        raise BadInput("states and Hamiltonians in files need h5py: `pip install h5py`")
+        raise BadInput("HDF5 files need h5py: `pip install h5py`")
     return [str(Path(origin).absolute().parents[1]) for origin in (str(np.__file__), found.origin)]
 
 
@@ -121,6 +121,10 @@ def _why(done: subprocess.CompletedProcess[bytes]) -> str:
     """Say why there is no answer: a crash, or an environment in which nothing can be read."""
     if done.returncode < 0:
         words = signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
+        if done.returncode in (-signal.SIGKILL, -signal.SIGTERM):
+            return (
+                f"the process that reads it was ended from outside ({words}), for example for want of memory"
+            )
         return f"it is damaged, and crashed the process that read it ({words})"
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1][:300] if lines else f"the process that read it ended with exit code {done.returncode}"

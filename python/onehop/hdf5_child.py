@@ -216,7 +216,7 @@ def _measurements(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], 
                 item = stored[f"configurations/{name}"]
                 if h5py.check_string_dtype(item.dtype) is None or _bytes_of(item.shape, 1) > left:
                     raise Refused(f"expected texts in configurations/{name}")
-                texts[name] = [text.decode() for text in item]
+                texts[name] = [text.decode() for text in item[()]]
                 left -= sum(map(len, texts[name]))
             names: list[str] = []
             stored["series"].visit(names.append)
@@ -224,8 +224,9 @@ def _measurements(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], 
             items |= {"flow/time": stored["flow/time"]} if "flow" in stored else {}
             numbers = {name: item for name, item in items.items() if isinstance(item, h5py.Dataset)}
             for name, item in numbers.items():
-                if item.dtype != np.float64 or item.shape is None or item.id.get_storage_size() < item.nbytes:
+                if item.dtype != np.float64 or item.shape is None:
                     raise Refused(f"expected numbers of 64 bits in {name}")
+                _offset(h5py, name, item, question["size"])
                 left -= item.nbytes
             if left < 0:
                 raise Refused("it is damaged: its contents claim more bytes than the file has")

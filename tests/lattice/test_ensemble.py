@@ -169,6 +169,9 @@ def test_reproduce_finds_other_bits(run: Path, command: Command, tmp_path: Path)
     assert command("lattice", "reproduce", tmp_path / "c.lime").returncode == 2  # without a recipe
     missing = command("lattice", "reproduce", tmp_path / "missing.lime", status=2)
     assert "No such file" in missing.stderr
+    os.mkfifo(tmp_path / "pipe.lime")
+    pipe = command("lattice", "reproduce", tmp_path / "pipe.lime", status=2)
+    assert "expected a file, found a folder, a pipe" in pipe.stderr
 
 
 def test_bad_folders_of_ensembles(run: Path, command: Command) -> None:

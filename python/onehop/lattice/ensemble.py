@@ -16,6 +16,7 @@ from onehop.group import Group, together
 from onehop.input_file import read_text
 from onehop.lattice.checkpoint import Checkpoint, digest_of, read_checkpoint, read_state, write_checkpoint
 from onehop.lattice.files import GaugeFile, read_gauge, require_memory_to_write
+from onehop.lattice.files.blocks import check_regular, open_file
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.gauge import Gauge, thermalize
 from onehop.lattice.hmc import hybrid_monte_carlo
@@ -284,7 +285,8 @@ def reproduce(path: str, group: Group, grid: Any = None, progress: Progress | No
         not there or differ.
     """
     with together(group, f"cannot read {path}"):
-        Path(path).open("rb").close()  # a file that is not there has no recipe, either
+        check_regular(path)
+        open_file(path).close()  # names a missing file as such
         try:
             state = read_state(path)
         except BadInput as error:
