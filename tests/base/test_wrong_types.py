@@ -279,11 +279,11 @@ CALLS: list[tuple[Callable[..., Any], dict[str, Any]]] = [
 
 
 # Arguments that are not read with the values of the others, or not before their object is used.
-UNREAD = {"Circuit.diagonal.values", "PauliTerm.coefficient", "Geometry.ranks", "Grid.bytes", "Grid.extents", "Grid.periodic", "Group.channels.slot_bytes",
-          "Group.channels.slots",
-          "PauliSum.terms", "command_of.module", "path_weights.naik_epsilon",
-          "predict_circuit.places", "should_allreduce.array", "should_allreduce.codec", "should_allreduce.op",
-          "simulate.every", "thermalize.beta", "thermalize.progress", "thermalize.seed"}  # fmt: skip
+UNREAD = {"Circuit.diagonal.values", "Geometry.ranks", "Grid.bytes", "Grid.extents", "Grid.periodic",
+          "Group.channels.slot_bytes", "Group.channels.slots", "PauliSum.terms", "PauliTerm.coefficient",
+          "command_of.module", "path_weights.naik_epsilon", "predict_circuit.places",
+          "should_allreduce.array", "should_allreduce.codec", "should_allreduce.op", "simulate.every",
+          "thermalize.beta", "thermalize.progress", "thermalize.seed"}  # fmt: skip
 
 
 def wrong_calls(function: Callable[..., Any], good: dict[str, Any]) -> Iterator[tuple[str, str]]:
