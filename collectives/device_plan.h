@@ -90,7 +90,6 @@ class DevicePlan {
   std::vector<std::int64_t> lists_;
   std::int64_t flag_bytes_ = 8 * std::int64_t{device::most_slice_groups};  // with the two words of every group
   std::int64_t incoming_bytes_ = 0, outgoing_bytes_ = 0, staging_bytes_ = 0;
-  std::unique_ptr<DeviceWindows> windows_;
   std::uint32_t groups_ = 1;
   std::vector<Launch> launches_;  // of each round: what packs, and what unpacks
   std::size_t last_launch_ = 0;
@@ -101,6 +100,7 @@ class DevicePlan {
   bool is_running_ = false;
   PlanCounters per_run_;
   std::int64_t runs_ = 0;
+  std::unique_ptr<DeviceWindows> windows_;  // the last member: it waits for kernels, which use the others
 };
 
 }  // namespace onehop::collectives

@@ -87,12 +87,13 @@ void DeviceReduce::run(const device::Stream& stream, const void* source, void* t
   if (reduction.elements == 0) return;
   if (choice.shots == 0 && device_->is_capturing(stream))
     throw BadInput("a sum through the processor's memory cannot be captured in a graph: " + choice.reason);
-  const auto addresses = reinterpret_cast<std::uintptr_t>(source) | reinterpret_cast<std::uintptr_t>(target);
-  if (choice.shots != 0 && addresses % static_cast<std::uintptr_t>(bytes_of(reduction.type)) != 0)
-    throw BadInput("expected arrays of " + std::string(to_string(reduction.type)) + " at multiples of " +
-                   std::to_string(bytes_of(reduction.type)) + " bytes, which cards need");
   windows_->run(stream, [&] {
     if (choice.shots == 0) return through_host(stream, source, target, reduction);
+    // Here, because a rank that refuses alone has to end the waits of the others.
+    const auto addresses = reinterpret_cast<std::uintptr_t>(source) | reinterpret_cast<std::uintptr_t>(target);
+    if (addresses % static_cast<std::uintptr_t>(bytes_of(reduction.type)) != 0)
+      throw BadInput("expected arrays of " + std::string(to_string(reduction.type)) + " at multiples of " +
+                     std::to_string(bytes_of(reduction.type)) + " bytes, which cards need");
     AllReduceArguments arguments{};
     for (int r = 0; r < group_.size(); ++r) arguments.windows[r] = reinterpret_cast<unsigned char*>(windows_->of(r));
     arguments.source = source;

@@ -11,6 +11,11 @@
 #include "src/group/loss.h"
 
 namespace onehop::collectives {
+namespace {
+
+constexpr double longest_closing = 30;  // seconds that a rank waits for its kernels where a group has no time limit
+
+}  // namespace
 
 // What a rank tells the others, before the bytes of its caller.
 struct DeviceWindows::Header {
@@ -118,12 +123,24 @@ std::vector<DeviceWindows::Header> DeviceWindows::exchange(const Header& own, st
   return headers;
 }
 
-// Kernels write to windows and read `stop_`, so they end before this rank unmaps and frees them.
+// Kernels write to windows and read `stop_`, so they end before this rank unmaps and frees them. Other streams may be
+// those of ranks of this process, whose kernels wait for this rank; a graph may be replayed in any.
 DeviceWindows::~DeviceWindows() {
   if (watcher_.joinable()) {
     try {
       if (is_lost() || !broken_.empty()) stop();
-      device_->synchronize_all();
+      const double limit = group_.timeout() > 0 ? group_.timeout() : longest_closing;
+      {
+        const std::lock_guard guard(mutex_);
+        stops_at_ = std::chrono::steady_clock::now() +
+                    std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(limit));
+      }
+      if (was_captured_) device_->synchronize_all();
+      if (last_.native() != nullptr) {
+        const device::Stream stream = device_->make_stream();
+        device_->wait(stream, last_);
+        device_->synchronize(stream);
+      }
     } catch (const Error&) {
       stop();  // the driver has ended before this process, or a graph is being captured
     }
@@ -140,6 +157,7 @@ DeviceWindows::~DeviceWindows() {
 void DeviceWindows::watch() {
   std::unique_lock guard(mutex_);
   while (!ending_.wait_for(guard, std::chrono::milliseconds(50), [this] { return ends_; })) {
+    if (std::chrono::steady_clock::now() > stops_at_) return stop();
     const int gone = group_.gone_rank();
     if (gone < 0) continue;
     lost_ = gone;
@@ -196,6 +214,7 @@ void DeviceWindows::run(const device::Stream& stream, const std::function<void()
     work();
     // A graph is replayed at other times, so what comes after it waits for the last launch outside of one.
     if (!captured) device_->record(stream, last_);
+    was_captured_ = was_captured_ || captured;
     // The processor has run the kernels already.
     if (device_->kind() == device::Kind::processor && has_given_up()) throw_lost();
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -32,7 +33,7 @@ class DeviceWindows {
   };
   // Collective; every rank has a device of the same kind. Errors of one rank are errors on all.
   DeviceWindows(const Group& group, std::shared_ptr<device::Device> device, const Offer& offer);
-  // Waits for kernels that still run; their waits end if a rank is lost, or after a failure.
+  // Waits for kernels that still run; their waits end if a rank is lost, after a failure, or at the group's time limit.
   ~DeviceWindows();
   DeviceWindows(const DeviceWindows&) = delete;
   DeviceWindows& operator=(const DeviceWindows&) = delete;
@@ -77,12 +78,14 @@ class DeviceWindows {
   std::vector<device::Memory> windows_;  // of all ranks
   device::PinnedMemory stop_;            // two words
   device::Event last_;                   // behind the last launch, unless it was captured
+  bool was_captured_ = false;            // any launch
   std::vector<std::vector<std::byte>> more_;
 
   std::mutex mutex_;
   std::condition_variable ending_;
   bool ends_ = false;
   int lost_ = -1;
+  std::chrono::steady_clock::time_point stops_at_ = std::chrono::steady_clock::time_point::max();
   std::thread watcher_;
 };
 

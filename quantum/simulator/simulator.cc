@@ -112,6 +112,7 @@ static void add_part(SimulationResult& all, SimulationResult part) {
 
 // Whether all ranks have the memory for a state of all qubits of a program.
 static bool fits_everywhere(int qubits, const Group& group, const ProgramOptions& options) {
+  if (options.state.device != "cpu") group.barrier();  // memory of cards is free once all ranks have left it
   const auto here = static_cast<int>(group.local_ranks().size());
   const Precision precision = is_encoded(options.precision) ? Precision::single_precision : options.precision;
   const int mine = memory_need(qubits, group.size(), precision, here, options.state).fits() ? 1 : 0;

@@ -30,6 +30,7 @@ struct Division {
 
 // The bytes that every rank may use for states: the smallest of all ranks.
 std::int64_t memory_of(const Group& group, const ProgramOptions& options) {
+  if (options.state.device != "cpu") group.barrier();  // memory of cards is free once all ranks have left it
   std::int64_t mine = options.memory;
   if (mine <= 0) {
     mine = memory_need(1, 1, options.precision, 1, options.state).available / 2;

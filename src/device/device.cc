@@ -122,7 +122,10 @@ Memory Device::reach(const SharedPlace& place) {
   for (pid_t& user : list_of(users)) {
     pid_t nobody = 0;
     if (!__atomic_compare_exchange_n(&user, &nobody, getpid(), false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) continue;
-    const std::shared_ptr<pid_t> listed(&user, [users](pid_t* at) { __atomic_store_n(at, 0, __ATOMIC_RELEASE); });
+    const std::shared_ptr<pid_t> listed(&user, [users](pid_t* at) {
+      pid_t own = getpid();  // a forked child leaves the entry of its parent
+      __atomic_compare_exchange_n(at, &own, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    });
     const Memory found = reached();
     const auto leave = [mapped = found, listed = listed](std::byte*) mutable {
       mapped = {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -108,20 +109,46 @@ TEST_P(DeviceReduceOn, GoesThroughTheProcessorsMemoryOtherwise) {
     // Wrong input is refused before anything is launched, and the group remains of use.
     EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = -1}), BadInput);
     EXPECT_THROW(reduce.run(on.stream, array.data(), array.data(), {.elements = 8}, 3), BadInput);
-    testing::expect_says<BadInput>([&] { reduce.run(on.stream, array.data() + 2, array.data(), {.elements = 4}); },
-                                   "arrays of float32 at multiples of 4 bytes");
     const Reduction wrong{.elements = 8, .type = ElementType::int32, .codec = Codec::q8};
     testing::expect_says<BadInput>([&] { reduce.run(on.stream, array.data(), array.data(), wrong); },
                                    "the codec q8 is not for int32");
     reduce.run(on.stream, array.data(), array.data(), {.elements = 8});
     reduce.wait(on.stream);
     group.barrier();
+    // What one rank alone refuses ends the others' sum.
+    const auto sum = [&] {
+      reduce.run(on.stream, array.data() + 2 * group.rank(), array.data(), {.elements = 4});
+      reduce.wait(on.stream);
+    };
+    if (group.rank() == 1) {
+      testing::expect_says<BadInput>(sum, "arrays of float32 at multiples of 4 bytes");
+    } else {
+      EXPECT_THROW(sum(), Error);
+    }
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(, DeviceReduceOn, ::testing::Values(Kind::processor, Kind::cuda, Kind::hip));
 
 class DeviceReduceOnCards : public ::testing::TestWithParam<Kind> {};
+
+TEST_P(DeviceReduceOnCards, ClosingEndsAtTheTimeLimitIfAnotherRankDoesNotCome) {
+  testing::on_ranks(2, [](const Group& group) {
+    const OnDevice on(GetParam());
+    auto reduce = std::make_unique<DeviceReduce>(Collectives(group), on.device);
+    const device::Memory array = on.put(numbers_of(group.rank(), 100));
+    reduce->run(on.stream, array.data(), array.data(), {.elements = 100});
+    reduce->wait(on.stream);
+    group.set_timeout(group.rank() == 0 ? 1 : 60);
+    if (group.rank() == 0) {
+      reduce->run(on.stream, array.data(), array.data(), {.elements = 100});
+      const auto begin = std::chrono::steady_clock::now();
+      reduce.reset();
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    }
+    group.barrier();
+  });
+}
 
 TEST_P(DeviceReduceOnCards, DoesNotWaitForTheDevice) {
   testing::on_ranks(2, [](const Group& group) {

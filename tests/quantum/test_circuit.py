@@ -48,13 +48,14 @@ def test_conditions_are_evaluated_before_their_block() -> None:
     c.validate()
 
 
-def test_a_condition_of_more_than_64_bits_in_a_block() -> None:
+@pytest.mark.parametrize(("value", "found"), [(1, "1"), (1 | 1 << 63, "0")])
+def test_a_condition_of_more_than_64_bits_in_a_block(value: int, found: str) -> None:
     """Bits from the 65th on must be 0, whatever the first ones must be."""
     c = quantum.Circuit(2, 65).x(0).measure(0, 0)
-    with c.when(0), c.when(range(64), 1):
+    with c.when(0), c.when(range(64), value):
         c.x(1)
     c.measure(1, 64)
-    assert quantum.simulate(c, shots=5).counts == {"1" + "0" * 63 + "1": 5}
+    assert quantum.simulate(c, shots=5).counts == {found + "0" * 63 + "1": 5}
 
 
 def test_permutation_is_made_of_swaps() -> None:

@@ -299,7 +299,7 @@ class Circuit(NamedGates, Composition):
         """
         condition = Condition(_list(clbits, "clbits"), value, negated)
         if self._conditions:
-            if negated:
+            if negated or len(condition.clbits) > 63:  # a value has 64 bits
                 condition = Condition([self._assign(condition)], 1)
             outer = self._conditions[-1]
             condition = Condition([*outer.clbits, *condition.clbits], 1 | condition.value << 1)
