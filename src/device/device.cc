@@ -2,10 +2,13 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
+#include <chrono>
 #include <mutex>
 #include <random>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -87,6 +90,18 @@ bool Device::free_unmapped() {
   return !left().empty();
 }
 
+// Frees what is left once its users have unmapped it, though this process does nothing more on its cards.
+void Device::free_soon() {
+  static std::atomic<bool> running = false;
+  if (!free_unmapped() || running.exchange(true)) return;
+  std::thread([] {
+    do std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    while (free_unmapped());
+    running = false;
+    free_soon();  // for what was left meanwhile
+  }).detach();
+}
+
 // The system keeps memory of the processor while it is mapped.
 SharedPlace Device::share(Memory& memory) {
   SharedPlace place{.process = this_process(),
@@ -103,7 +118,7 @@ SharedPlace Device::share(Memory& memory) {
       const std::lock_guard guard(left_mutex);
       left().emplace_back(std::move(whole), std::move(users));
     }
-    free_unmapped();
+    free_soon();
   };
   memory = {std::shared_ptr<std::byte>(memory.data(), leave), memory.bytes()};
   return place;

@@ -163,6 +163,7 @@ class Device : public std::enable_shared_from_this<Device> {
   [[nodiscard]] Memory reach(const SharedPlace& place);
   // Frees what nobody maps any more. Returns whether others still map what this process does not need.
   static bool free_unmapped();
+  static void free_soon();  // the same, in the background
   // Memory from `allocate` for other processes, which map it with a device of the same kind. It must outlive them.
   [[nodiscard]] virtual MemoryHandle handle_of(const Memory& memory) = 0;
   [[nodiscard]] virtual Memory map(const MemoryHandle& handle, std::int64_t bytes) = 0;
