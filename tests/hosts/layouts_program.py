@@ -16,7 +16,7 @@ from onehop_bench.hosts.launch import host_turns
 from onehop_bench.wire import host_numbers, sent_bytes
 
 # Ranks on each host, and whether they are dealt in turns.
-LAYOUTS = {"3+2+1": False, "3+2": True, "2+1": False, "2+2": False, "2+2 in turns": True, "1+1+1": False}
+LAYOUTS = {"3+2+1": False, "3+2": True, "2+1": False, "2+2": False, "1+1+1": False}
 
 
 def cases(ranks: int) -> list[Case]:
